@@ -1,0 +1,1 @@
+"""What each engine's configuration means: text to text; sees strings, never files."""

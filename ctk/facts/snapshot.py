@@ -1,0 +1,26 @@
+"""The whole host as one frozen value, built once a run; no I/O."""
+
+from dataclasses import dataclass
+
+from ctk.facts import Unknown
+from ctk.facts.engines import EngineInstallation
+from ctk.facts.kubelet import Kubelet
+from ctk.facts.system import System
+from ctk.facts.toolkit import ToolBinary
+
+SNAPSHOT_MAJOR = 1
+SNAPSHOT_MINOR = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything ctk knows of one host at one moment. taken_at is RFC 3339, UTC."""
+
+    taken_at: str
+    ctk_version: str
+    host_name: str | None | Unknown
+    system: System
+    engines: tuple[EngineInstallation, ...] | Unknown
+    kubelet: Kubelet | None | Unknown
+    toolkit: tuple[ToolBinary, ...] | Unknown
+    docker_context: str | None | Unknown = None  # the calling user's current docker context ("desktop-linux")
