@@ -1,0 +1,86 @@
+"""What every command gets in ctx.obj: the host, the snapshot, the output mode; the options all commands share."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ctk.errors import UsageFault
+from ctk.result import Result
+
+if TYPE_CHECKING:
+    from ctk.facts.snapshot import Snapshot
+    from ctk.host import LocalHost
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class App:
+    """The choices of one run. Mutable only while click parses; commands read it and return through `finish`."""
+
+    def __init__(self) -> None:
+        self.root = os.environ.get("CTK_ROOT") or "/"
+        self.json = False
+        self.debug = False
+        self.quiet = False
+        self.verbose = False
+        self.snapshot_file: str | None = None
+        self.timeout_seconds = 5.0
+        self.command = ""
+        self.arguments: tuple[str, ...] = ()
+        self.result: Result | None = None
+
+    def host(self) -> "LocalHost":
+        """The machine below --root."""
+        from ctk.host.local import LocalHost
+
+        return LocalHost(self.root, self.timeout_seconds)
+
+    def snapshot(self) -> "Snapshot":
+        """What is known of the host: from --snapshot FILE, else collected now."""
+        if self.snapshot_file is not None:
+            from ctk.cli.snapshot_file import read_snapshot
+
+            return read_snapshot(self.snapshot_file)
+        from ctk.host.collect import collect
+
+        return collect(self.host())
+
+    def refuse_snapshot(self) -> None:
+        """A writing command cannot work on a snapshot (exit 2)."""
+        if self.snapshot_file is not None:
+            raise UsageFault(
+                f"cannot run {self.command!r} on a snapshot: it changes a machine",
+                hint="Leave out --snapshot. Nothing was changed.",
+            )
+
+    def finish(self, result: Result) -> None:
+        """Hand the result to the one renderer."""
+        self.result = result
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, object], None]:
+    def store(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if source is not click.core.ParameterSource.DEFAULT and value is not None:
+            setattr(ctx.ensure_object(App), name, value)
+
+    return store
+
+
+def shared_options(function: Function) -> Function:
+    """The options that stand before or after the subcommand's name."""
+    rows: tuple[tuple[tuple[str, ...], str, dict[str, object]], ...] = (
+        (("--root",), "root", {"metavar": "DIR", "help": "Work on the host below DIR; no program of it is run."}),
+        (("--json",), "json", {"is_flag": True, "help": "Print one JSON document on stdout."}),
+        (("--snapshot",), "snapshot_file", {"metavar": "FILE", "help": "Read the host from a saved snapshot."}),
+        (("--timeout",), "timeout_seconds", {"type": float, "metavar": "SECONDS", "help": "Limit for one probe."}),
+        (("--debug", "-d"), "debug", {"is_flag": True, "envvar": "NVIDIA_CTK_DEBUG", "help": "Show tracebacks."}),
+        (("--quiet",), "quiet", {"is_flag": True, "envvar": "NVIDIA_CTK_QUIET", "help": "No information on stderr."}),
+    )
+    for names, attribute, settings in reversed(rows):
+        parameter = "shared_" + attribute
+        option = click.option(*names, parameter, callback=_set(attribute), expose_value=False, **settings)  # type: ignore[arg-type] # settings are click's own keywords, kept as rows
+        function = option(function)
+    return function

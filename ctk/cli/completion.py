@@ -1,0 +1,28 @@
+"""`ctk completion SHELL`: the script that a shell sources; changes nothing."""
+
+import click
+
+from ctk.cli.app import App, shared_options
+from ctk.cli.arguments import CtkCommand
+from ctk.result import Result
+
+
+@click.command(cls=CtkCommand, name="completion", context_settings={"help_option_names": ["--help", "-h"]})
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@shared_options
+@click.pass_obj
+def completion(app: App, shell: str) -> None:
+    """Print the completion script for SHELL: bash, zsh or fish.
+
+    Example: ctk completion bash > /etc/bash_completion.d/ctk
+    """
+    from click.shell_completion import get_completion_class
+
+    from ctk.cli import root
+
+    app.command = "completion"
+    shell_class = get_completion_class(shell)
+    if shell_class is None:
+        raise click.UsageError(f"no completion for {shell}")
+    script = shell_class(root, {}, "ctk", "_CTK_COMPLETE").source()
+    app.finish(Result("completion", {"shell": shell, "script": script}, text=script))
