@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ctk.facts.command import CommandOutput
 
-class CommandOutput(NamedTuple):
-    """What a child process said: returncode None = it could not be started or did not end in time (reason)."""
-
-    argv: tuple[str, ...]
-    returncode: int | None
-    stdout: str
-    stderr: str
-    reason: str = ""
-
+__all__ = [
+    "CommandOutput",
+    "EngineQuery",
+    "FileChange",
+    "Plan",
+    "RestartRequest",
+    "Runner",
+]
 
 Runner = Callable[[tuple[str, ...], float], CommandOutput]
 """Runs a program with a deadline in seconds; given by the CLI, never raises for what the program does."""
