@@ -1,0 +1,232 @@
+"""CRI-O: the nvidia runtime in a drop-in of our own, or in the main file if asked; text to text, opens no file.
+
+Measured on CRI-O 1.37: crio.conf first, then crio.conf.d in byte order; tables merge key by key, a later file wins.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ctk.edit import toml
+from ctk.edit.compare import edited_only
+from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
+from ctk.engines.layers import Document, Path, Table, deep_merge, last_with, look_up, parse_layers, table_at, wrong_type
+from ctk.errors import Refused, SelfCheckFault
+
+RUNTIME: Path = ("crio", "runtime")
+DEFAULT: Path = (*RUNTIME, "default_runtime")
+INHERITED_FROM = ("runc", "crun")
+
+
+class Destination(NamedTuple):
+    """target: the file for our keys. ours: the file names that are ctk's or nvidia-ctk's own drop-in."""
+
+    target: str
+    in_main: bool = False
+
+
+def entry_path(name: str) -> Path:
+    """Where the runtime `name` stands."""
+    return (*RUNTIME, "runtimes", name)
+
+
+def configure(
+    layers: tuple[Layer, ...],
+    spec: RuntimeSpec,
+    destination: Destination,
+    *,
+    dump: Table | None = None,
+) -> EditOutcome:
+    """Register `spec`. layers: crio.conf, then the drop-ins in load order, the target among them (text None = new).
+
+    Raises ParseFault for broken files, Refused when a file that is read later wins over ours.
+    """
+    documents = parse_layers(layers)
+    _check_types(documents)
+    target = next(document for document in documents if document.path == destination.target)
+    text, owned, notes = target.text, [entry_path(spec.name)], []
+    entry = table_at(target, entry_path(spec.name))
+    merged = merge(documents)
+    wanted, base, said = _wanted(merged, spec, dump, documents, target)
+    notes += said
+    missing = {key: value for key, value in wanted.items() if entry is None or _must_set(key, value, entry)}
+    if missing:
+        text = toml.add_table(text, entry_path(spec.name), missing, entry_path(base) if base else None)
+    if spec.set_as_default:
+        text = toml.set_value(text, DEFAULT, spec.name)
+        owned.append(DEFAULT)
+    outcome = EditOutcome(
+        {target.path: text} if text != target.text else {},
+        warnings=_warnings(documents, target, spec),
+        notes=tuple(notes),
+        owned=tuple(owned),
+    )
+    _prove(documents, outcome, spec)
+    return outcome
+
+
+def _must_set(key: str, value: object, entry: Table) -> bool:
+    """An entry that stands keeps what it has, but for the two keys that name programs."""
+    return key not in entry or (key in ("runtime_path", "monitor_path") and entry[key] != value)
+
+
+def _check_types(documents: tuple[Document, ...]) -> None:
+    for document in documents:
+        for name in table_at(document, (*RUNTIME, "runtimes")) or {}:
+            table_at(document, entry_path(name))
+        default = look_up(document.content, DEFAULT)
+        if default is not None and not isinstance(default, str):
+            raise wrong_type(document, DEFAULT, "a string", default)
+
+
+def merge(documents: tuple[Document, ...]) -> Table:
+    """The files as CRI-O merges them; its built-in defaults are not in it."""
+    merged: Table = {}
+    for document in documents:
+        merged = deep_merge(merged, document.content)
+    return merged
+
+
+def _wanted(
+    merged: Table, spec: RuntimeSpec, dump: Table | None, documents: tuple[Document, ...], target: Document
+) -> tuple[dict[str, object], str | None, list[str]]:
+    """All keys the entry should have: the base's, ours on top; `base` only if it stands in the target file."""
+    base, entry = _base_runtime(merged, spec)
+    if base is None and dump is not None:
+        base, found = _base_runtime(dump, spec)
+        entry = {key: value for key, value in found.items() if value not in ("", [], {}, False, 0, None)}
+    values: dict[str, object] = {key: value for key, value in entry.items() if key != "runtime_path"}
+    elsewhere = _entries_elsewhere(documents, target, spec.name)
+    for key in elsewhere:  # another file's entry keeps what it says, but for its programs' paths
+        if key not in ("runtime_path", "monitor_path"):
+            values.pop(key, None)
+    values["runtime_path"] = spec.path
+    if "runtime_type" not in elsewhere:
+        values["runtime_type"] = entry.get("runtime_type") or "oci"
+    in_target = base if base and look_up(target.content, entry_path(base)) is not None else None
+    return values, in_target, []
+
+
+def _entries_elsewhere(documents: tuple[Document, ...], target: Document, name: str) -> Table:
+    others = tuple(document for document in documents if document.path != target.path)
+    entry = look_up(merge(others), entry_path(name))
+    return entry if isinstance(entry, Mapping) else {}
+
+
+def _base_runtime(merged: Table, spec: RuntimeSpec) -> tuple[str | None, Table]:
+    """The default runtime if it is not one of NVIDIA's, else runc, else crun (as nvidia-ctk chooses)."""
+    default = look_up(merged, DEFAULT)
+    for name in (default, *INHERITED_FROM):
+        if not isinstance(name, str) or name == spec.name or name.startswith("nvidia"):
+            continue
+        entry = look_up(merged, entry_path(name))
+        if isinstance(entry, Mapping) and entry.get("runtime_type", "oci") in ("oci", ""):
+            return name, entry
+    return None, {}
+
+
+def _warnings(documents: tuple[Document, ...], target: Document, spec: RuntimeSpec) -> tuple[str, ...]:
+    warnings = [
+        f"{document.path} also defines the runtime {spec.name!r}: it is kept, and {target.path} adds what it lacks"
+        for document in documents
+        if document.path != target.path and look_up(document.content, entry_path(spec.name)) is not None
+    ]
+    if spec.enable_cdi:
+        warnings.append("CRI-O has CDI always on: --enable-cdi changes nothing")
+    default = look_up(merge(documents), DEFAULT)
+    built_in = (spec.name, *INHERITED_FROM)
+    dangling = isinstance(default, str) and default not in built_in
+    if dangling and not spec.set_as_default and look_up(merge(documents), entry_path(str(default))) is None:
+        warnings.append(f"default_runtime is {default!r}, but no file defines that runtime: CRI-O will not start")
+    return tuple(warnings)
+
+
+def _prove(documents: tuple[Document, ...], outcome: EditOutcome, spec: RuntimeSpec) -> None:
+    """Foreign keys equal, and ours in force after every file has been read."""
+    layers = [Layer(document.path, outcome.texts.get(document.path, document.text)) for document in documents]
+    result = parse_layers(layers)
+    for before, after in zip(documents, result, strict=True):
+        stray = edited_only(before.content, after.content, outcome.owned)
+        if stray:
+            raise SelfCheckFault(
+                f"cannot edit {before.path}: the edit would also change {'.'.join(stray[0])}",
+                hint="This is a bug in ctk. Nothing was changed.",
+                path=before.path,
+            )
+    wanted: list[tuple[Path, object]] = [((*entry_path(spec.name), "runtime_path"), spec.path)]
+    if spec.set_as_default:
+        wanted.append((DEFAULT, spec.name))
+    for key, value in wanted:
+        found = look_up(merge(result), key)
+        if found != value:
+            winner = last_with(result, key)
+            path = winner.path if winner else ""
+            raise Refused(
+                f"cannot make {'.'.join(key)} effective: {path} is read later and sets it to {found!r}",
+                force="not-in-force",
+                hint=f"Take the key out of {path}, or name a later drop-in with --drop-in-config. Nothing was changed.",
+                path=path,
+            )
+
+
+def unconfigure(layers: tuple[Layer, ...], name: str, originals: Mapping[str, str | None]) -> EditOutcome:
+    """Take the runtime out of the files that ctk changed (originals), or, with no past known, of every file.
+
+    Other people's drop-ins that define the same name are kept and named. Raises ParseFault.
+    """
+    documents = parse_layers(layers)
+    texts: dict[str, str | None] = {}
+    warnings: list[str] = []
+    for document in documents:
+        if not document.exists:
+            continue
+        if originals and document.path not in originals:
+            if look_up(document.content, entry_path(name)) is not None:
+                warnings.append(f"{document.path} also defines the runtime {name!r}: it is not ctk's and stays")
+            continue
+        text, said = _clean(document, name, document.path in originals, originals.get(document.path))
+        warnings += said
+        if text != document.text:
+            texts[document.path] = text
+    return EditOutcome(texts, warnings=tuple(warnings), owned=(entry_path(name), DEFAULT))
+
+
+def _clean(document: Document, name: str, known: bool, original: str | None) -> tuple[str, list[str]]:
+    text, warnings = document.text, []
+    past = toml.load(original or "", document.path)
+    if look_up(document.content, DEFAULT) == name:
+        if look_up(past, DEFAULT) is not None:
+            text = toml.set_raw_value(text, DEFAULT, toml.raw_value(original or "", DEFAULT) or '""')
+        else:
+            text = toml.remove(text, DEFAULT, empty_parents=_new_parents(DEFAULT, past, known))
+            if not known:
+                warnings.append(
+                    f'{document.path}: default_runtime was "{name}" and nothing tells what it was before: '
+                    "the key is taken out, so CRI-O uses its built-in default"
+                )
+    if look_up(past, entry_path(name)) is not None:
+        return toml.restore_table(text, entry_path(name), original or ""), warnings
+    return toml.remove(text, entry_path(name), empty_parents=_new_parents(entry_path(name), past, known)), warnings
+
+
+def _new_parents(key: Path, past: Table, known: bool) -> tuple[Path, ...]:
+    parents = (key[:length] for length in range(len(key) - 1, 0, -1))
+    return tuple(parent for parent in parents if known and look_up(past, parent) is None)
+
+
+def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
+    """What the files say about the runtime `name` today."""
+    documents = parse_layers(layers)
+    merged = merge(documents)
+    entry = look_up(merged, entry_path(name))
+    home = last_with(documents, entry_path(name))
+    default = look_up(merged, DEFAULT)
+    path = entry.get("runtime_path") if isinstance(entry, Mapping) else None
+    return RuntimeView(
+        registered=isinstance(entry, Mapping),
+        path=path if isinstance(path, str) else None,
+        file=home.path if home else None,
+        is_default=default == name,
+        default_runtime=default if isinstance(default, str) else None,
+        cdi_enabled=True,
+        options=entry if isinstance(entry, Mapping) else {},
+    )
