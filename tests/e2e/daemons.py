@@ -1,0 +1,194 @@
+"""Starts and stops the real daemons inside a private host and waits until they answer; judges nothing."""
+
+import signal
+import subprocess
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .cri import CriClient, PodResult
+from .images import IMAGE, write_image
+from .private_host import InnerProcess, PrivateHost
+
+CONTAINERD_CONFIG = "/etc/containerd/config.toml"
+CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+DOCKER_SOCKET = "/run/docker.sock"
+CRI_PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+
+
+class DaemonFailed(Exception):
+    """The daemon ended or did not answer; the text holds the end of its log."""
+
+
+class RunningDaemon:
+    """What both daemons share: start, wait, log, stop by process id."""
+
+    name = "daemon"
+
+    def __init__(self, host: PrivateHost, flags: Sequence[str] = ()) -> None:
+        self.host = host
+        self.flags = tuple(flags)
+        self.log_path = host.directory / f"{self.name}.log"
+        self._process: InnerProcess | None = None
+
+    def command(self) -> list[str]:
+        """What is started."""
+        return [self.name, *self.flags]
+
+    def is_answering(self) -> bool:
+        """Whether the daemon answers on its socket now."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self.log_path.unlink(missing_ok=True)
+        self._process = self.host.start(self.command(), self.log_path)
+        try:
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def wait(self, seconds: float = 30.0) -> None:
+        """Waits for the first answer; DaemonFailed when the daemon ends or the time is over."""
+        assert self._process is not None
+        deadline = time.monotonic() + seconds
+        while not self.is_answering():
+            code = self._process.poll()
+            if code is not None:
+                raise DaemonFailed(f"{self.name} ended with {code}:\n{self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise DaemonFailed(f"{self.name} did not answer within {seconds:.0f} s:\n{self.log_tail()}")
+            time.sleep(0.05)
+
+    def stop(self) -> int:
+        """Ends the daemon; containers that still run die with the private host."""
+        assert self._process is not None
+        return self._process.stop()
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends the daemon a signal."""
+        assert self._process is not None
+        self._process.send(number)
+
+    def log(self) -> str:
+        """All it wrote."""
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def log_tail(self, lines: int = 15) -> str:
+        """The end of what it wrote."""
+        return "\n".join(self.log().splitlines()[-lines:])
+
+
+class RunningContainerd(RunningDaemon):
+    """A real containerd on its default paths in the private host."""
+
+    name = "containerd"
+
+    @property
+    def socket(self) -> Path:
+        """The socket, as a path for this process."""
+        return self.host.path(CONTAINERD_SOCKET)
+
+    def is_answering(self) -> bool:
+        """Whether `ctr version` gets its answer."""
+        return self.socket.exists() and self.ctr("version").returncode == 0
+
+    def ctr(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Runs containerd's own client inside."""
+        return self.host.run(["ctr", *arguments], seconds=60)
+
+    def cri_state(self) -> str:
+        """How the CRI plugin of this version fares, as `ctr plugins ls` says it: ok, error, skip, or absent."""
+        rows = [line.split() for line in self.ctr("plugins", "ls").stdout.splitlines()]
+        states = {row[-1] for row in rows if len(row) >= 3 and f"{row[0]}.{row[1]}" in CRI_PLUGINS}
+        if not states:
+            return "absent"
+        return "ok" if states == {"ok"} else min(states - {"ok"})
+
+    def load_image(self, busybox: str) -> None:
+        """Gives the CRI plugin its two images without a registry: the test's and the one the configuration names."""
+        names = [IMAGE, *sandbox_images(dump_config(self.host, self.flags))]
+        archive = write_image(self.host.directory / "image.tar", busybox, names)
+        done = self.ctr("-n", "k8s.io", "images", "import", str(archive))
+        if done.returncode != 0:
+            raise DaemonFailed(f"cannot import the image: {done.stderr}\n{self.log_tail()}")
+        with CriClient(self.socket) as client:
+            _wait_for_names(client, names)
+
+    def run_pod(self, handler: str, command: Sequence[str]) -> PodResult:
+        """Really runs a container through a CRI runtime handler."""
+        logs = self.host.directory / f"pod-{time.monotonic_ns()}"
+        logs.mkdir()
+        with CriClient(self.socket) as client:
+            return client.run_pod(handler, IMAGE, command, logs, self.host.cgroup)
+
+
+def _wait_for_names(client: CriClient, names: Sequence[str], seconds: float = 10.0) -> None:
+    """The CRI plugin learns of an import by an event, a moment later."""
+    deadline = time.monotonic() + seconds
+    while not set(names) <= set(known := client.list_image_names()):
+        if time.monotonic() > deadline:
+            raise DaemonFailed(f"the CRI plugin does not know {names}, only {known}")
+        time.sleep(0.02)
+
+
+def dump_config(host: PrivateHost, flags: Sequence[str] = ()) -> dict[str, object]:
+    """The effective configuration, as containerd prints it; without a file its default (1.x dumps nothing then)."""
+    absent = not flags and not host.path(CONTAINERD_CONFIG).exists()
+    done = host.run(["containerd", *flags, "config", "default" if absent else "dump"])
+    if done.returncode != 0:
+        raise DaemonFailed(f"containerd config dump: {done.stderr}")
+    return tomllib.loads(done.stdout)
+
+
+def sandbox_images(dump: dict[str, object]) -> list[str]:
+    """The image of a pod's sandbox, by the names that the versions give the setting."""
+    plugins = dump.get("plugins")
+    assert isinstance(plugins, dict)
+    old = plugins.get("io.containerd.grpc.v1.cri", {}).get("sandbox_image")
+    new = plugins.get("io.containerd.cri.v1.images", {}).get("pinned_images", {}).get("sandbox")
+    return sorted({name for name in (old, new) if name})
+
+
+class RunningDockerd(RunningDaemon):
+    """A real dockerd on its default paths, without a bridge and without firewall rules."""
+
+    name = "dockerd"
+    base_flags = ("--bridge=none", "--iptables=false")
+
+    def command(self) -> list[str]:
+        """dockerd with the flags a host without network needs."""
+        return [self.name, "-H", f"unix://{DOCKER_SOCKET}", *self.base_flags, *self.flags]
+
+    def is_answering(self) -> bool:
+        """Whether the daemon names its version."""
+        if not self.host.path(DOCKER_SOCKET).exists():
+            return False
+        return self.docker("version", "--format", "{{.Server.Version}}").returncode == 0
+
+    def docker(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Runs docker's own client inside."""
+        return self.host.run(["/usr/bin/docker", "-H", f"unix://{DOCKER_SOCKET}", *arguments], seconds=90)
+
+    def load_image(self, busybox: str) -> None:
+        """Gives docker the test's image without a registry."""
+        archive = write_image(self.host.directory / "image.tar", busybox)
+        done = self.docker("load", "-i", str(archive))
+        if done.returncode != 0:
+            raise DaemonFailed(f"cannot load the image: {done.stderr}\n{self.log_tail()}")
+
+    def run_container(self, *command: str, runtime: str | None = None) -> PodResult:
+        """Really runs a container; runtime None = the daemon's default."""
+        chosen = ["--runtime", runtime] if runtime else []
+        flags = ["--rm", "--network=none", f"--cgroup-parent=/{self.host.cgroup}", *chosen]
+        done = self.docker("run", *flags, "--entrypoint", command[0], IMAGE, *command[1:])
+        return PodResult(done.returncode, done.stdout or done.stderr)
