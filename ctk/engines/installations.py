@@ -210,7 +210,8 @@ class Daemon(NamedTuple):
     """How an engine's daemon is called and told where things are.
 
     aliases: short flag to long name. config, config_directory, socket: long names of flags. environment: the variable
-    that stands for a flag that is not given.
+    that stands for a flag that is not given. switches: short flags without a value. clusters: short flags may be
+    written together with each other and with their value (pflag); else one dash means the same as two (Go's flag).
     """
 
     engine: str
@@ -220,6 +221,8 @@ class Daemon(NamedTuple):
     config_directory: str = ""
     socket: str = ""
     environment: tuple[tuple[str, str], ...] = ()
+    switches: str = ""
+    clusters: bool = False
 
 
 DAEMONS: tuple[Daemon, ...] = (
@@ -239,6 +242,8 @@ DAEMONS: tuple[Daemon, ...] = (
         ),
         config="config-file",
         socket="host",
+        switches="D",
+        clusters=True,
     ),
     # `containerd --help`
     Daemon(

@@ -1,0 +1,148 @@
+"""The host's running daemons, from /proc; it knows no engine and asks no daemon anything."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ctk.facts import Unknown
+from ctk.host import Host
+from ctk.host.reading import ABSENT, try_read_text, unknown_from
+
+COMMAND_NAME_LENGTH = 15
+"""The kernel keeps that many bytes of a process's name: proc_pid_comm(5)."""
+
+CONTAINER_NAME = re.compile(r"[0-9a-f]{64}|(?<=/lxc/)[^/\n]+|(?<=/lxc\.payload\.)[^/\n]+")
+"""What the cgroup of a container's process shows: a 64-digit id (Docker, containerd, CRI-O, Podman) or LXC's name."""
+
+
+class Process(NamedTuple):
+    """One process. started is RFC 3339 UTC; executable None when it may not be read; user is the real uid."""
+
+    pid: int
+    argv: tuple[str, ...]
+    executable: str | None
+    started: str | None | Unknown
+    user: int
+    cgroup: str
+    working_directory: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The program's name, as it was called."""
+        return os.path.basename(self.argv[0]) if self.argv else ""
+
+    def is_in_unit(self, units: Iterable[str]) -> bool:
+        """systemd started it for one of these units."""
+        return any(f"/{unit}" in f"{self.cgroup}/" and unit in re.split(r"[/\n]", self.cgroup) for unit in units)
+
+
+def collect_processes(host: Host, names: Iterable[str]) -> tuple[Process, ...] | Unknown:
+    """All processes of the host itself, not of its containers, whose program has one of these names; oldest first."""
+    try:
+        pids = sorted(int(entry) for entry in host.list_directory("/proc") if entry.isascii() and entry.isdigit())
+    except ABSENT:
+        return Unknown("no /proc")
+    except OSError as error:
+        return unknown_from(error)
+    if not pids:
+        return Unknown("no processes in /proc")
+    if 1 not in pids and host.is_live and os.geteuid() != 0:
+        return Unknown("the processes of other users are hidden (hidepid)")
+    wanted = frozenset(names)
+    short = frozenset(name[:COMMAND_NAME_LENGTH] for name in wanted)
+    found = []
+    for pid in pids:
+        process = _collect_process(host, pid, short)
+        if process is not None and process.name in wanted:
+            found.append(process)
+    return _outside_containers(host, found)
+
+
+def _collect_process(host: Host, pid: int, short_names: frozenset[str]) -> Process | None:
+    """None for a process of another name, one that has ended meanwhile, and a kernel thread."""
+    folder = f"/proc/{pid}"
+    name = try_read_text(host, f"{folder}/comm")
+    if isinstance(name, str) and name.rstrip("\n") not in short_names:
+        return None
+    command = try_read_text(host, f"{folder}/cmdline")
+    if not isinstance(command, str) or not command:
+        return None
+    cgroup = try_read_text(host, f"{folder}/cgroup")
+    return Process(
+        pid=pid,
+        argv=parse_command_line(command),
+        executable=_read_link(host, f"{folder}/exe"),
+        started=_collect_start(host, pid),
+        user=parse_user(_text(host, f"{folder}/status")),
+        cgroup=cgroup if isinstance(cgroup, str) else "",
+        working_directory=_read_link(host, f"{folder}/cwd"),
+    )
+
+
+def _outside_containers(host: Host, processes: list[Process]) -> tuple[Process, ...]:
+    """Without those in a container that the host's first process is not in itself."""
+    if not processes:
+        return ()
+    ours = set(CONTAINER_NAME.findall(_text(host, "/proc/1/cgroup")))
+    return tuple(process for process in processes if set(CONTAINER_NAME.findall(process.cgroup)) <= ours)
+
+
+def parse_command_line(text: str) -> tuple[str, ...]:
+    """/proc/PID/cmdline: words that end in NUL; a process that wrote its own title has blanks instead."""
+    if "\0" not in text:
+        return tuple(text.split())
+    return tuple(text.rstrip("\0").split("\0"))
+
+
+def parse_user(status: str) -> int:
+    """The real uid in /proc/PID/status; 0 when it is not there."""
+    for line in status.splitlines():
+        if line.startswith("Uid:"):
+            fields = line.split()
+            return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0
+    return 0
+
+
+def parse_start_ticks(text: str) -> int | None:
+    """Field 22 of /proc/PID/stat, clock ticks since boot; the name in field 2 may hold blanks and parentheses."""
+    fields = text.rpartition(")")[2].split()
+    return int(fields[19]) if len(fields) > 19 and fields[19].isdigit() else None
+
+
+def parse_boot_time(text: str) -> int | None:
+    """The btime line of /proc/stat, seconds since 1970."""
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "btime" and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+def format_time(seconds: float) -> str:
+    """Seconds since 1970 as RFC 3339 in UTC."""
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _collect_start(host: Host, pid: int) -> str | None | Unknown:
+    ticks = parse_start_ticks(_text(host, f"/proc/{pid}/stat"))
+    boot = parse_boot_time(_text(host, "/proc/stat"))
+    if ticks is None or boot is None:
+        return Unknown("no start time in /proc")
+    # USER_HZ is 100 on every architecture that NVIDIA's driver supports; only the live host can be asked.
+    per_second = os.sysconf("SC_CLK_TCK") if host.is_live else 100
+    return format_time(boot + ticks / per_second)
+
+
+def _text(host: Host, path: str) -> str:
+    text = try_read_text(host, path)
+    return text if isinstance(text, str) else ""
+
+
+def _read_link(host: Host, path: str) -> str | None:
+    try:
+        return host.readlink(path).removesuffix(" (deleted)")
+    except OSError:
+        return None
