@@ -48,7 +48,8 @@ class EngineQuery(NamedTuple):
 
     argv prints the effective configuration (or only judges the file). judge gets the answer from before the change
     (None if it was not asked or failed) and the one from after it, and returns the problems, empty when all is well.
-    optional: an engine too old for the question is no failure (`dockerd --validate` before 23); then method is parse.
+    is_answer tells whether the engine understood the question, None = it always does: one that is too old for it
+    (`dockerd --validate` before 23) is no failure, and then the result counts as verified by parse.
     """
 
     method: str  # config-dump, crio-config, dockerd-validate
@@ -56,6 +57,7 @@ class EngineQuery(NamedTuple):
     judge: Callable[[CommandOutput | None, CommandOutput], tuple[str, ...]]
     ask_before: bool = True
     timeout_seconds: float = 5.0
+    is_answer: Callable[[CommandOutput], bool] | None = None
 
 
 class RestartRequest(NamedTuple):

@@ -1,4 +1,4 @@
-"""Docker: the runtime's entry, the default and the CDI switch in daemon.json; text to text, opens no file.
+"""Docker: runtime, default and CDI switch in daemon.json, and dockerd's word on it; text to text, opens no file.
 
 https://docs.docker.com/reference/cli/dockerd/#daemon-configuration-file
 """
@@ -12,6 +12,7 @@ from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
 from ctk.errors import Refused, UsageFault
 
 if TYPE_CHECKING:
+    from ctk.facts.command import CommandOutput
     from ctk.facts.engines import EngineFlag
 
 Path = tuple[str, ...]
@@ -24,6 +25,9 @@ SHIM_PREFIX = "io.containerd."  # dockerd takes these names for containerd's shi
 SHIM_KEYS = ("runtimeType", "options")  # dockerd refuses them beside path
 EMPTY = "{}\n"
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
+UNKNOWN_FLAG = "unknown flag: --validate"  # dockerd before 23
+DESKTOP_CONTEXT = "desktop-linux"
+DESKTOP_SOCKET = "/.docker/desktop/"  # unix:///home/USER/.docker/desktop/docker.sock
 
 
 def entry_path(name: str) -> Path:
@@ -270,4 +274,42 @@ def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
         default_runtime=file.default,
         cdi_enabled=cdi if isinstance(cdi, bool) else None,
         options=options,
+    )
+
+
+def can_validate(output: "CommandOutput") -> bool:
+    """Whether this dockerd knows `--validate` and could be asked; if not, it was only parsed."""
+    return output.returncode is not None and UNKNOWN_FLAG not in output.stderr + output.stdout
+
+
+def judge_validate(before: "CommandOutput | None", after: "CommandOutput") -> tuple[str, ...]:
+    """What `dockerd --validate --config-file FILE` has against the new file; nothing if it cannot be asked."""
+    if after.returncode == 0 or not can_validate(after):
+        return ()
+    cause = _last_line(after)
+    if before is not None and can_validate(before) and before.returncode != 0:
+        return (f"dockerd refuses the file, as it did the earlier one: {cause}",)
+    return (f"dockerd refuses the file: {cause}",)
+
+
+def _last_line(output: "CommandOutput") -> str:
+    lines = [line.strip() for line in output.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else f"it ended with status {output.returncode}"
+
+
+def is_desktop_context(docker_context: str | None) -> bool:
+    """Whether a docker context, by name or endpoint, is Docker Desktop's virtual machine.
+
+    https://docs.docker.com/desktop/setup/install/linux/#context
+    """
+    return docker_context is not None and (docker_context == DESKTOP_CONTEXT or DESKTOP_SOCKET in docker_context)
+
+
+def desktop_warning(docker_context: str | None) -> str | None:
+    """The sentence to show where the docker command talks to Docker Desktop, None elsewhere."""
+    if not is_desktop_context(docker_context):
+        return None
+    return (
+        f"the docker context in use ({docker_context}) is Docker Desktop's virtual machine, which does not read this "
+        "host's daemon.json: change Desktop's own settings, or use the host's engine with 'docker context use default'"
     )
