@@ -128,13 +128,18 @@ def _process_words(process: Process) -> tuple[Word, ...]:
 
 
 def choose_process(host: Host, row: Installation, user: User | None, processes: Sequence[Process]) -> Process | None:
-    """The row's process. Of several, the one systemd started for the row's unit, then the oldest."""
+    """The row's process. Of several, the one systemd started for the row's unit, then the oldest.
+
+    A system daemon in a mount namespace of its own reads other files than ours, unless systemd gave it that namespace
+    (PrivateTmp=); a rootless one always has its own and still reads the user's folders.
+    """
     daemon = get_daemon(row.engine)
     mine = [
         process
         for process in processes
         if process.name == daemon.process
         and process.user == (user.uid if user else 0)
+        and (user is not None or process.sees_our_files or process.is_in_unit(row.units))
         and match_row(host, process, daemon) == row.name
     ]
     mine.sort(key=lambda process: not process.is_in_unit(row.units))

@@ -81,10 +81,10 @@ def _docker_containerd_socket(installations: Sequence[EngineInstallation]) -> st
     https://docs.docker.com/reference/cli/dockerd/, --containerd.
     """
     dockers = [item for item in installations if item.engine == "docker" and item.installation == "system"]
-    if not dockers:
+    own = [item for item in installations if item.engine == "containerd" and item.installation == "docker"]
+    if not dockers or any(item.running is True for item in own):
         return ""
     named = [flag.value for flag in dockers[0].flags if flag.name == "containerd" and flag.value]
     if named:
         return normalize_socket(named[-1])
-    has_own = any(item.engine == "containerd" and item.installation == "docker" for item in installations)
-    return "" if has_own else "/run/containerd/containerd.sock"
+    return "" if own else "/run/containerd/containerd.sock"

@@ -26,7 +26,7 @@ from ctk.host.processes import Process, collect_processes
 from ctk.host.programs import collect_version, find_program
 from ctk.host.reading import try_exists, try_read_text
 from ctk.host.units import collect_unit
-from ctk.host.users import User, collect_users
+from ctk.host.users import User, collect_users, parse_passwd
 
 DAEMON_NAMES = tuple(daemon.process for daemon in DAEMONS)
 NOT_ASKED = Unknown("not asked")
@@ -62,6 +62,46 @@ def engine_version(host: Host, installation: EngineInstallation) -> str | None |
     if not isinstance(installation.binary, str):
         return installation.binary
     return collect_version(host, installation.binary)
+
+
+def program_version(host: Host, engine: str, binary: str) -> str | None | Unknown:
+    """The version of a binary that was found or named otherwise; None when it belongs to another program."""
+    version = collect_version(host, binary)
+    return version if os.path.basename(binary).startswith(get_daemon(engine).process) else None
+
+
+def collect_docker_context(host: Host) -> str | None | Unknown:
+    """The calling user's docker context, None for the default one. DOCKER_HOST switches contexts off.
+
+    https://docs.docker.com/engine/manage-resources/contexts/; of config.json nothing else is kept: it holds logins.
+    """
+    environment = host.get_environment()
+    if environment.get("DOCKER_HOST"):
+        return None
+    if environment.get("DOCKER_CONTEXT"):
+        return environment["DOCKER_CONTEXT"]
+    folder = environment.get("DOCKER_CONFIG") or f"{_caller_home(host)}/.docker"
+    text = try_read_text(host, f"{folder}/config.json")
+    if not isinstance(text, str) or "currentContext" not in text:
+        return text if isinstance(text, Unknown) else None
+    import json
+
+    try:
+        context = json.loads(text).get("currentContext")
+    except (ValueError, AttributeError, RecursionError):
+        return Unknown(f"{folder}/config.json is not valid")
+    return context if isinstance(context, str) and context not in ("", "default") else None
+
+
+def _caller_home(host: Host) -> str:
+    """The home of who typed the command: with sudo that is not root's."""
+    environment = host.get_environment()
+    if environment.get("SUDO_USER"):
+        text = try_read_text(host, "/etc/passwd")
+        homes = {name: home for name, _, home in parse_passwd(text if isinstance(text, str) else "")}
+        if environment["SUDO_USER"] in homes:
+            return homes[environment["SUDO_USER"]]
+    return environment.get("HOME", "/root")
 
 
 def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple[EngineInstallation, ...]:

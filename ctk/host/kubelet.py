@@ -1,12 +1,11 @@
 """The kubelet's runtime endpoint and cgroup driver, from its flags and files; it asks no cluster."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctk.engines.installations import Daemon
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineFlag
-from ctk.facts.kubelet import Kubelet
 from ctk.host import Host
 from ctk.host.daemons import parse_arguments
 from ctk.host.flags import last_value, parse_flags
@@ -15,6 +14,9 @@ from ctk.host.reading import try_read_text
 from ctk.host.unit_text import Word, parse_environment_file, parse_words
 from ctk.host.units import collect_unit
 from ctk.host.yaml_text import parse_yaml_scalar
+
+if TYPE_CHECKING:
+    from ctk.facts.kubelet import Kubelet
 
 KUBELET = Daemon(engine="kubelet", process="kubelet", aliases=(("v", "v"),), config="config", clusters=True)
 """https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/"""
@@ -85,7 +87,7 @@ class _Finding(NamedTuple):
     origin: str
 
 
-def collect_kubelet(host: Host, processes: Sequence[Process] | Unknown | None = None) -> Kubelet | None | Unknown:
+def collect_kubelet(host: Host, processes: Sequence[Process] | Unknown | None = None) -> "Kubelet | None | Unknown":
     """The kubelet of this node, None when there is no trace of one."""
     if processes is None:
         processes = Unknown("not asked")
@@ -98,7 +100,7 @@ def collect_kubelet_processes(host: Host) -> tuple[Process, ...] | Unknown:
     return collect_processes(host, PROCESS_NAMES)
 
 
-def _collect_plain(host: Host, processes: Sequence[Process] | Unknown) -> Kubelet | None:
+def _collect_plain(host: Host, processes: Sequence[Process] | Unknown) -> "Kubelet | None":
     """A kubelet that is a program and a unit of its own: kubeadm, and the images of cloud providers."""
     unit = collect_unit(host, "kubelet.service")
     process = _find_process(processes, ("kubelet",))
@@ -154,7 +156,9 @@ def _find(
     return _Finding(value, config_path) if value else None
 
 
-def _make(endpoint: _Finding | None | Unknown, driver: _Finding | None | Unknown, running: bool | Unknown) -> Kubelet:
+def _make(endpoint: _Finding | None | Unknown, driver: _Finding | None | Unknown, running: bool | Unknown) -> "Kubelet":
+    from ctk.facts.kubelet import Kubelet
+
     return Kubelet(
         runtime_endpoint=endpoint.value if isinstance(endpoint, _Finding) else endpoint,
         endpoint_origin=endpoint.origin if isinstance(endpoint, _Finding) else None,
@@ -163,7 +167,7 @@ def _make(endpoint: _Finding | None | Unknown, driver: _Finding | None | Unknown
     )
 
 
-def _collect_distribution(host: Host, processes: Sequence[Process] | Unknown) -> Kubelet | None:
+def _collect_distribution(host: Host, processes: Sequence[Process] | Unknown) -> "Kubelet | None":
     for row in DISTRIBUTIONS:
         units = [unit for name in row.units if (unit := collect_unit(host, name)) is not None]
         files = {path: text for path in row.arguments_files if isinstance(text := try_read_text(host, path), str)}

@@ -26,6 +26,7 @@ class Process(NamedTuple):
     user: int
     cgroup: str
     working_directory: str | None = None
+    sees_our_files: bool = True  # False: it lives in another mount namespace than we do
 
     @property
     def name(self) -> str:
@@ -69,6 +70,7 @@ def _collect_process(host: Host, pid: int, short_names: frozenset[str]) -> Proce
     if not isinstance(command, str) or not command:
         return None
     cgroup = try_read_text(host, f"{folder}/cgroup")
+    mounts = _read_link(host, f"{folder}/ns/mnt") if host.is_live else None
     return Process(
         pid=pid,
         argv=parse_command_line(command),
@@ -77,6 +79,7 @@ def _collect_process(host: Host, pid: int, short_names: frozenset[str]) -> Proce
         user=parse_user(_text(host, f"{folder}/status")),
         cgroup=cgroup if isinstance(cgroup, str) else "",
         working_directory=_read_link(host, f"{folder}/cwd"),
+        sees_our_files=mounts is None or mounts == _read_link(host, "/proc/self/ns/mnt"),
     )
 
 

@@ -107,7 +107,7 @@ def default_specifiers(name: str) -> dict[str, str]:
         "u": "root",
         "U": "0",
         "T": "/tmp",  # noqa: S108 - the value of systemd's specifier, not a file of ours
-        "V": "/var/tmp",  # noqa: S108 - as above
+        "V": "/var/tmp",  # noqa: S108 - the value of a specifier too
     }
 
 

@@ -1,0 +1,63 @@
+"""Builds the snapshot: one line for each part, each guarded so that its failure hides no other; it looks at nothing."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ctk import __version__
+from ctk.facts import Unknown
+from ctk.facts.snapshot import Snapshot
+from ctk.facts.system import System
+from ctk.host import Host
+from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engines
+from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
+from ctk.host.processes import collect_processes, format_time
+from ctk.host.reading import unknown_from
+from ctk.host.system import collect_host_name, collect_system
+from ctk.host.toolkit import collect_toolkit
+
+T = TypeVar("T")
+
+
+def collect(host: Host) -> Snapshot:
+    """Everything ctk knows of the host, now. Never raises for what the host is like."""
+    import time
+
+    processes = guard(lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
+    return Snapshot(
+        taken_at=format_time(time.time()),
+        ctk_version=__version__,
+        host_name=guard(lambda: collect_host_name(host)),
+        system=_system(guard(lambda: collect_system(host))),
+        engines=guard(lambda: collect_engines(host, processes)),
+        kubelet=guard(lambda: collect_kubelet(host, processes)),
+        toolkit=guard(lambda: collect_toolkit(host)),
+        docker_context=guard(lambda: collect_docker_context(host)),
+    )
+
+
+def guard(collector: Callable[[], T]) -> T | Unknown:
+    """The collector's answer; what it raises becomes the reason why there is none."""
+    try:
+        return collector()
+    except OSError as error:
+        return unknown_from(error)
+    except Exception as error:  # one collector's bug must not take the others' answers away
+        return Unknown(f"a bug in ctk: {type(error).__name__}: {error}")
+
+
+def _system(found: System | Unknown) -> System:
+    """The part that always has its fields, so that readers need no special case."""
+    if isinstance(found, System):
+        return found
+    return System(
+        distribution=found,
+        distribution_version=found,
+        distribution_name=found,
+        distribution_like=(),
+        kernel=found,
+        architecture=found,
+        init=found,
+        container=found,
+        wsl=found,
+        jetson=found,
+    )
