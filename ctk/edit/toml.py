@@ -1,12 +1,17 @@
 """Edits TOML text and leaves every other byte alone; proves each edit with tomllib. It knows no engine and no file."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from ctk.edit.compare import MISSING, Path, edited_only, is_equal, lookup, plain
-from ctk.errors import SelfCheckFault
+from ctk.errors import ParseFault, SelfCheckFault
 
 NAMELESS = "the configuration"
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
 
 
 def load(text: str, path: str = NAMELESS) -> dict[str, object]:
@@ -19,6 +24,23 @@ def load(text: str, path: str = NAMELESS) -> dict[str, object]:
         raise parse_fault(text, path, error) from error
 
 
+def _depth_guarded(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """Values nested just less deeply than tomllib can follow may still be too deep for the rest of the way."""
+
+    @wraps(function)
+    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        try:
+            return function(*args, **kwargs)
+        except RecursionError as error:
+            raise ParseFault(
+                f"cannot edit {NAMELESS}: values are nested too deeply",
+                hint="Nest the values less deeply. Nothing was changed.",
+            ) from error
+
+    return guarded
+
+
+@_depth_guarded
 def set_value(text: str, key: Path, value: object) -> str:
     """Give one key a value; the same text if it has it already. Only the value's characters change, or one line comes.
 
@@ -33,6 +55,7 @@ def set_value(text: str, key: Path, value: object) -> str:
     return _checked(before, put(text, before, key, wanted), key, wanted)
 
 
+@_depth_guarded
 def add_table(text: str, table: Path, values: Mapping[str, object], after: Path | None = None) -> str:
     """Add a table, its nested mappings as tables of their own; merge into it key by key if it is there.
 
@@ -48,6 +71,7 @@ def add_table(text: str, table: Path, values: Mapping[str, object], after: Path 
     return _checked(before, add(text, before, table, values, after), table, wanted)
 
 
+@_depth_guarded
 def remove(text: str, key: Path, *, empty_parents: tuple[Path, ...] = ()) -> str:
     """Remove a key, or a table with all below it; the same text if it is not there.
 
@@ -64,6 +88,7 @@ def remove(text: str, key: Path, *, empty_parents: tuple[Path, ...] = ()) -> str
     return _checked(before, after, key, MISSING, empty_parents)
 
 
+@_depth_guarded
 def append_to_array(text: str, key: Path, value: object) -> str:
     """Add an element at the end of an array, which is made if missing; the same text if it holds the element."""
     before = load(text)
@@ -78,6 +103,7 @@ def append_to_array(text: str, key: Path, value: object) -> str:
     return _checked(before, append(text, key, wanted), key, [*array, wanted])
 
 
+@_depth_guarded
 def remove_from_array(text: str, key: Path, value: object) -> str:
     """Remove every element that equals `value`; the array stays, empty if need be. The same text if there is none."""
     before = load(text)
@@ -94,6 +120,92 @@ def remove_from_array(text: str, key: Path, value: object) -> str:
     if after == text:
         return text
     return _checked(before, after, key, [item for item in array if not is_equal(item, wanted)])
+
+
+@_depth_guarded
+def raw_value(text: str, key: Path) -> str | None:
+    """The value as it is written, to be given back later; None if the key is not there or is a table with a header."""
+    load(text)
+    from ctk.edit.toml_scan import scan
+
+    member = scan(text).member(key)
+    return None if member is None else text[member.value.start : member.value.end]
+
+
+@_depth_guarded
+def set_raw_value(text: str, key: Path, raw: str) -> str:
+    """Give one key a value as raw_value returned it. Raises ParseFault if `raw` is not one value."""
+    before = load(text)
+    from ctk.edit.toml_scan import scan
+    from ctk.edit.toml_write import put_raw
+
+    line = f"value = {raw}"
+    wanted = load(line, "the earlier value")["value"]
+    if scan(line).sections[0].members[-1].value.end != len(line):
+        raise ParseFault(f"cannot use the value {raw!r}: it is more than one value", hint="Nothing was changed.")
+    document = scan(text)
+    member = document.member(key)
+    if member is None and lookup(before, key) is not MISSING:
+        return set_value(text, key, wanted)
+    if member is None:
+        return _checked(before, put_raw(document, before, key, raw), key, wanted)
+    after = text[: member.value.start] + raw + text[member.value.end :]
+    return text if after == text else _checked(before, after, key, wanted)
+
+
+@_depth_guarded
+def restore_table(text: str, key: Path, original_text: str) -> str:
+    """Put a table or key back as it stands in original_text, line for line; remove it if it is not there."""
+    before = load(text)
+    wanted = lookup(load(original_text, "the earlier text"), key)
+    if wanted is MISSING:
+        return remove(text, key)
+    from ctk.edit.toml_restore import restore
+
+    after = restore(text, key, original_text, wanted)
+    return text if after == text else _checked(before, after, key, wanted)
+
+
+@_depth_guarded
+def position_of(text: str, key: Path) -> tuple[int, int] | None:
+    """Line and column, 1-based, of a key, or of the first header of a table; None if it is not there."""
+    load(text)
+    from ctk.edit.text import position
+    from ctk.edit.toml_scan import scan
+
+    document = scan(text)
+    member = document.member(key) or next(iter(document.dotted(key)), None)
+    found = member or next(iter(document.sections_under(key)), None)
+    return None if found is None else position(text, found.start)
+
+
+def is_written(text: str, table: Path) -> bool:
+    """Whether the table stands there itself, as a header or in braces, and is not only implied by what is below it."""
+    from ctk.edit.toml_scan import scan
+
+    document = scan(text)
+    return document.section(table) is not None or document.member(table) is not None
+
+
+@_depth_guarded
+def comment_key(text: str, key: Path) -> str:
+    """Turn the key's line into a comment; a key in braces is removed. The same text if it is not there."""
+    before = load(text)
+    from ctk.edit.toml_comment import comment_out
+
+    after = comment_out(text, key)
+    return remove(text, key) if after is None else _checked(before, after, key, MISSING)
+
+
+@_depth_guarded
+def uncomment_key(text: str, key: Path, value: object) -> str:
+    """Give one key a value, in the place of the line `#key = ...` of its table if there is one."""
+    before = load(text)
+    from ctk.edit.toml_comment import comment_in
+
+    wanted = plain(value)
+    after = comment_in(text, key, wanted) if lookup(before, key) is MISSING else None
+    return set_value(text, key, wanted) if after is None else _checked(before, after, key, wanted)
 
 
 def _merged(old: object, new: object) -> object:

@@ -20,7 +20,15 @@ from ctk.errors import ParseFault, Refused, SelfCheckFault
 RUNC_TYPE = "io.containerd.runc.v2"
 RUNC_TYPES = ("io.containerd.runc.", "io.containerd.runtime.v1.linux")
 BUILT_IN_DEFAULT = "runc"  # containerd's own default_runtime_name
-ENGINE_DEFAULTS = (None, "", False, 0, [], {}, "podsandbox")  # what a dump shows for keys nobody set
+ENGINE_DEFAULTS: tuple[object, ...] = (
+    None,
+    "",
+    False,
+    0,
+    [],
+    {},
+    "podsandbox",
+)  # what a dump shows for keys nobody set
 
 
 class Destination(NamedTuple):

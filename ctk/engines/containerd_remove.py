@@ -97,9 +97,11 @@ def _give_back_table(text: str, entry: Path, original: Original) -> str:
 
 
 def _new_parents(key: Path, original: Original) -> tuple[Path, ...]:
-    """The parents of `key` that ctk made: they go when nothing is left in them."""
+    """The parents of `key` whose headers ctk made: those go when no key is left in them."""
+    if not original.known:
+        return ()
     parents = (key[:length] for length in range(len(key) - 1, 0, -1))
-    return tuple(parent for parent in parents if original.lacked(parent))
+    return tuple(parent for parent in parents if not toml.is_written(original.text, parent))
 
 
 def _take_base(text: str, layout: Layout, name: str, original: Original) -> str:

@@ -197,7 +197,7 @@ def _clean(document: Document, name: str, known: bool, original: str | None) -> 
         if look_up(past, DEFAULT) is not None:
             text = toml.set_raw_value(text, DEFAULT, toml.raw_value(original or "", DEFAULT) or '""')
         else:
-            text = toml.remove(text, DEFAULT, empty_parents=_new_parents(DEFAULT, past, known))
+            text = toml.remove(text, DEFAULT, empty_parents=_new_parents(DEFAULT, original, known))
             if not known:
                 warnings.append(
                     f'{document.path}: default_runtime was "{name}" and nothing tells what it was before: '
@@ -205,12 +205,13 @@ def _clean(document: Document, name: str, known: bool, original: str | None) -> 
                 )
     if look_up(past, entry_path(name)) is not None:
         return toml.restore_table(text, entry_path(name), original or ""), warnings
-    return toml.remove(text, entry_path(name), empty_parents=_new_parents(entry_path(name), past, known)), warnings
+    return toml.remove(text, entry_path(name), empty_parents=_new_parents(entry_path(name), original, known)), warnings
 
 
-def _new_parents(key: Path, past: Table, known: bool) -> tuple[Path, ...]:
+def _new_parents(key: Path, original: str | None, known: bool) -> tuple[Path, ...]:
+    """The parents of `key` whose headers ctk made: those go when no key is left in them."""
     parents = (key[:length] for length in range(len(key) - 1, 0, -1))
-    return tuple(parent for parent in parents if known and look_up(past, parent) is None)
+    return tuple(parent for parent in parents if known and not toml.is_written(original or "", parent))
 
 
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:

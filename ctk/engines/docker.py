@@ -68,6 +68,13 @@ class DaemonFile(NamedTuple):
         value = self.content.get(DEFAULT[0])
         return value if isinstance(value, str) and value else None
 
+    @property
+    def cdi(self) -> bool | None:
+        """The CDI switch, if the file has one."""
+        features = self.content.get(CDI[0])
+        value = features.get(CDI[1]) if isinstance(features, Mapping) else None
+        return value if isinstance(value, bool) else None
+
 
 def parse(layers: tuple[Layer, ...]) -> DaemonFile:
     """The one layer Docker has. Raises ParseFault with line and column."""
@@ -265,14 +272,13 @@ def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
     entry = file.typed(entry_path(name), dict, "an object")
     options: Mapping[str, object] = entry if isinstance(entry, dict) else {}
     path = options.get("path")
-    cdi = file.member(CDI)
     return RuntimeView(
         registered=entry is not None,
         path=path if isinstance(path, str) else None,
         file=file.path if entry is not None else None,
         is_default=file.default == name,
         default_runtime=file.default,
-        cdi_enabled=cdi if isinstance(cdi, bool) else None,
+        cdi_enabled=file.cdi,
         options=options,
     )
 

@@ -53,7 +53,7 @@ def _whole_original(layer: Layer, name: str, originals: Mapping[str, str | None]
     file = parse((layer,))
     try:
         path = file.member((*entry_path(name), "path"))
-        spec = RuntimeSpec(name, str(path), set_as_default=file.default == name, enable_cdi=_cdi(file) is True)
+        spec = RuntimeSpec(name, str(path), set_as_default=file.default == name, enable_cdi=file.cdi is True)
         again = configure((Layer(layer.path, original),), spec, forced=ALL_REFUSALS)
     except CtkError:
         return None
@@ -68,12 +68,7 @@ def _needs_restart(file: DaemonFile, text: str) -> bool:
     """
     after = parse((Layer(file.path, text),))
     gone = any(key[0] in file.content and key[0] not in after.content for key in (DEFAULT, RUNTIMES))
-    return gone or _cdi(file) is not _cdi(after)
-
-
-def _cdi(file: DaemonFile) -> object:
-    features = file.content.get(CDI[0])
-    return features.get(CDI[1]) if isinstance(features, dict) else None
+    return gone or file.cdi is not after.cdi
 
 
 class _Removal:
@@ -132,7 +127,7 @@ class _Removal:
         return runtime == STOCK_RUNTIME or "." in runtime or after.member(entry_path(runtime)) is not None
 
     def _give_back_cdi(self) -> None:
-        if _cdi(self.file) is not True:
+        if self.file.cdi is not True:
             return
         if self.past is None:
             self.notes.append("features.cdi stays true: nothing tells whether ctk switched it on")

@@ -1,0 +1,258 @@
+"""Carries out `ctk runtime configure` and `unconfigure`: plan, show, apply, report; each engine stands alone."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctk import __version__
+from ctk.change.plan import FileChange
+from ctk.change.state import has_unfinished, state_directory
+from ctk.cli.app import App
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, BusyFault, CtkError, UsageFault
+from ctk.result import ErrorInfo, Message, Result, error_info
+from ctk.runtime.planned import Planned
+from ctk.runtime.request import Request, check_request
+from ctk.runtime.targets import Target, choose_targets
+
+if TYPE_CHECKING:
+    from ctk.change.apply import Applied
+    from ctk.host import Host
+
+Planner = Callable[["Host", Request, Target], Planned]
+ATTEMPTS = 30  # how often a plan is made again when another run changed the file meanwhile
+
+
+class Options(NamedTuple):
+    """The command line of configure and unconfigure."""
+
+    request: Request
+    dry_run: bool = False
+    print_file: bool = False
+    check: bool = False
+    no_journal: bool = False
+    verbose: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether files will be changed."""
+        return not (self.dry_run or self.print_file or self.check)
+
+
+class Report(NamedTuple):
+    """What came of one engine: its JSON row, its text, its messages, its error, and whether a change is pending."""
+
+    data: dict[str, object]
+    text: str
+    messages: tuple[Message, ...]
+    error: CtkError | None
+    pending: bool
+
+
+def options_from(values: dict[str, object]) -> Options:
+    """The options as values; --dry-run, --print and --check make planning tentative."""
+    tentative = bool(values["dry_run"] or values["print_file"] or values["check"])
+    forced = values["force"]
+    request = Request(
+        engine=_text(values["engine"]),
+        installation=_text(values["installation"]),
+        config=_absolute(_text(values["config"])),
+        drop_in=_text(values["drop_in"]),
+        config_source=str(values["config_source"]),
+        executable=str(values["executable"]),
+        name=str(values["name"]),
+        path=str(values["path"]),
+        set_as_default=bool(values["set_as_default"]),
+        enable_cdi=bool(values["enable_cdi"]),
+        forced=frozenset(str(name) for name in forced) if isinstance(forced, tuple) else frozenset(),
+        tentative=tentative,
+        verify=not values["no_verify"],
+        restart=bool(values["restart"]),
+    )
+    return Options(
+        request,
+        bool(values["dry_run"]),
+        bool(values["print_file"]),
+        bool(values["check"]),
+        bool(values["no_journal"]),
+        bool(values["verbose"]),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _absolute(path: str | None) -> str | None:
+    return os.path.abspath(path) if path else None
+
+
+def run_engines(app: App, command: str, options: Options, planner: Planner) -> None:
+    """The whole command: choose the engines, run each, combine; the exit code is the worst."""
+    app.command = command
+    app.refuse_snapshot()
+    request = options.request
+    check_request(request)
+    host = app.host()
+    if request.restart and not host.is_live:
+        raise UsageFault("--restart cannot be used with --root: no program of that host is run")
+    if request.restart and options.writes:
+        _require_systemd(host)
+    run_targets(app, command, options, planner, choose_targets(host, request))
+
+
+def run_targets(app: App, command: str, options: Options, planner: Planner, targets: tuple[Target, ...]) -> None:
+    """Run every target; one's failure does not undo another's."""
+    host = app.host()
+    app.finish(_combine(command, options, [_run_one(app, host, options, target, planner) for target in targets]))
+
+
+def _require_systemd(host: "Host") -> None:
+    if not host.is_directory("/run/systemd/system"):
+        raise CtkError(
+            "cannot restart the engine: systemd does not run here (/run/systemd/system is missing)",
+            hint="Leave out --restart and restart the engine yourself. Nothing was changed.",
+            code="no-systemd",
+        )
+
+
+def _run_one(app: App, host: "Host", options: Options, target: Target, planner: Planner) -> Report:
+    try:
+        planned, applied = _plan_and_apply(app, host, options, target, planner)
+    except CtkError as error:
+        if app.debug:
+            raise
+        return _failed(target, error)
+    return _report(options, planned, applied)
+
+
+def _plan_and_apply(
+    app: App, host: "Host", options: Options, target: Target, planner: Planner
+) -> tuple[Planned, "Applied | None"]:
+    """Plan, and apply what is pending; plan again if another run changed a file in between."""
+    state = state_directory("" if host.is_live else host.root, os.environ, os.geteuid())
+    repaired = _repair(app, state, target) if options.writes and has_unfinished(state) else ()
+    for attempt in range(ATTEMPTS):
+        planned = planner(host, options.request, target)
+        planned = planned._replace(warnings=(*(message.text for message in repaired), *planned.warnings))
+        if not options.writes or not planned.plan.pending:
+            return planned, None
+        try:
+            return planned, _apply(app, host, options, planned, state)
+        except BusyFault as error:
+            if error.code != "changed" or attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")  # the loop returns or raises
+
+
+def _apply(app: App, host: "Host", options: Options, planned: Planned, state: str) -> "Applied":
+    from ctk.change.apply import apply
+    from ctk.change.journal import Journal
+
+    return apply(
+        planned.plan,
+        journal=None if options.no_journal else Journal(state),
+        state_directory=state,
+        runner=host.run,
+        command_line=("ctk", *app.arguments),
+        ctk_version=__version__,
+        no_verify=not options.request.verify,
+    )
+
+
+def _repair(app: App, state: str, target: Target) -> tuple[Message, ...]:
+    """Undo what an interrupted run left, before the files are read."""
+    from ctk.change.journal import Journal
+    from ctk.change.recover import repair
+
+    return repair(Journal(state), state, target.key, command=("ctk", *app.arguments))
+
+
+def _failed(target: Target, error: CtkError) -> Report:
+    data = {
+        "engine": target.engine,
+        "installation": target.installation,
+        "changed": False,
+        "applied": False,
+        "files": [],
+        "restart": {"required": False, "unit": target.unit, "done": False},
+        "verified": {"method": "none", "result": "failed"},
+        "journal_id": None,
+    }
+    return Report(data, "", (), error, False)
+
+
+def _report(options: Options, planned: Planned, applied: "Applied | None") -> Report:
+    pending = bool(planned.plan.pending)
+    data = {
+        "engine": planned.target.engine,
+        "installation": planned.target.installation,
+        "changed": pending,
+        "applied": applied is not None and applied.applied,
+        "files": _files(planned),
+        "restart": {
+            "required": planned.restart_required and not (applied and applied.restart_done),
+            "unit": planned.target.unit,
+            "done": bool(applied and applied.restart_done),
+        },
+        "verified": _verified(planned, applied),
+        "journal_id": applied.journal_id if applied else None,
+    }
+    messages = [Message("warning", text) for text in planned.warnings]
+    messages += [Message("info", text) for text in planned.notes]
+    messages += applied.messages if applied else ()
+    return Report(data, _text_of(options, planned, applied), tuple(messages), None, pending)
+
+
+def _files(planned: Planned) -> list[dict[str, object]]:
+    from ctk.change.diff import unified_diff
+
+    pending = planned.plan.pending
+    if not pending:
+        return [{"path": path, "action": "none", "diff": ""} for path in planned.files]
+    return [{"path": change.path, "action": change.action, "diff": unified_diff(change)} for change in pending]
+
+
+def _verified(planned: Planned, applied: "Applied | None") -> dict[str, object]:
+    if applied is not None:
+        return {"method": applied.verified.method, "result": applied.verified.result}
+    return {"method": planned.method, "result": "passed" if planned.method == "parse" else "not-asked"}
+
+
+def _text_of(options: Options, planned: Planned, applied: "Applied | None") -> str:
+    from ctk.cli.engine_text import render
+
+    return render(options, planned, applied)
+
+
+def _combine(command: str, options: Options, reports: list[Report]) -> Result:
+    errors: list[ErrorInfo] = []
+    codes = [EXIT_OK]
+    for report in reports:
+        if report.error is not None:
+            name = f"{report.data['engine']} ({report.data['installation']})"
+            info = error_info(report.error)
+            errors.append(info._replace(message=f"{name}: {info.message}") if len(reports) > 1 else info)
+            codes.append(report.error.exit_code)
+        if report.pending and options.check:
+            codes.append(EXIT_NEGATIVE)
+    return Result(
+        command,
+        {"dry_run": not options.writes, "engines": [report.data for report in reports]},
+        max(codes),
+        text="".join(report.text for report in reports),
+        messages=tuple(message for report in reports for message in report.messages),
+        errors=tuple(errors),
+    )
+
+
+def stdout_is_colourful() -> bool:
+    """Whether a diff may be coloured."""
+    from ctk.cli.output import wants_colour
+
+    return wants_colour(sys.stdout)
+
+
+def resulting_text(change: FileChange) -> str:
+    """The file as it would be, for --print."""
+    return (change.after or b"").decode("utf-8", "backslashreplace")

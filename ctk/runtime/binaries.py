@@ -1,0 +1,54 @@
+"""Whether the runtime's program exists where the entry will say; reads, runs nothing."""
+
+import stat
+from typing import TYPE_CHECKING
+
+from ctk.errors import Refused
+
+if TYPE_CHECKING:
+    from ctk.host import Host
+
+
+def check_runtime_binary(host: "Host", path: str, forced: frozenset[str]) -> tuple[str, ...]:
+    """Refuse a runtime program that is not there: every container of that runtime would fail. Forced: a warning.
+
+    A name without a slash is looked up as an engine does, in PATH and the system's folders (Docker takes such names).
+    """
+    cause = binary_fault(host, path)
+    if not cause:
+        return ()
+    if "missing-binary" in forced:
+        return (f"{cause}: containers of this runtime will not start until it is there",)
+    raise Refused(
+        f"cannot register the runtime: {cause}",
+        force="missing-binary",
+        hint="Install the toolkit first, or give the right path with --nvidia-runtime-path; "
+        "--force missing-binary registers it all the same. Nothing was changed.",
+        path=path,
+    )
+
+
+def binary_fault(host: "Host", path: str) -> str:
+    """What is wrong with a program's path, "" if nothing."""
+    if "/" not in path:
+        return _name_fault(host, path)
+    if not path.startswith("/"):
+        return f"{path!r} is neither a name nor an absolute path"
+    try:
+        status = host.stat(path)
+    except FileNotFoundError:
+        return f"{path} does not exist"
+    except OSError as error:
+        return f"{path} cannot be looked at ({error.strerror})"
+    if not stat.S_ISREG(status.st_mode):
+        return f"{path} is not a file"
+    return "" if status.st_mode & 0o111 else f"{path} is not executable"
+
+
+def _name_fault(host: "Host", name: str) -> str:
+    from ctk.host.programs import find_program
+
+    found = find_program(host, (name,))
+    if not isinstance(found, str):
+        return f"there is no program {name!r} in PATH or the system's folders"
+    return binary_fault(host, found)
