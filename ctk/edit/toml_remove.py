@@ -1,8 +1,10 @@
 """Takes keys and tables out of TOML text, in whichever form they are written; the caller proves the result."""
 
+from collections.abc import Collection
+
 from ctk.edit import toml_layout as layout
 from ctk.edit.compare import Path
-from ctk.edit.toml_scan import Document, Member, Section, Value, scan
+from ctk.edit.toml_scan import Document, Member, ScanPath, Section, Value, scan
 
 
 def take_out(text: str, key: Path) -> str:
@@ -17,6 +19,16 @@ def take_out(text: str, key: Path) -> str:
             text = _without_run(document, sections)
         else:
             return text
+
+
+def without_keys(text: str, key: Path, kept: Collection[ScanPath]) -> str:
+    """The text without the keys and dotted keys below `key` that are not to be kept."""
+    while True:
+        document = scan(text)
+        surplus = [member for member in document.members() if _is_own(member, key) and member.path not in kept]
+        if not surplus:
+            return text
+        text = _without_member(document, surplus[-1])
 
 
 def _is_own(member: Member, key: Path) -> bool:

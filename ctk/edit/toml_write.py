@@ -45,7 +45,7 @@ def _put_members(text: str, data: Mapping[str, object], table: Path, values: Map
     for name in old if isinstance(old, Mapping) else ():
         if name not in values:
             text = take_out(text, (*table, name))
-    return _merge(text, table, values, None)
+    return _merge(text, table, values)
 
 
 def put_raw(document: Document, data: Mapping[str, object], key: Path, raw: str) -> str:
@@ -67,9 +67,11 @@ def put_raw(document: Document, data: Mapping[str, object], key: Path, raw: str)
 def add(text: str, data: Mapping[str, object], table: Path, values: Mapping[str, object], after: Path | None) -> str:
     """The text with a new table, or with `values` merged into the table that is there."""
     old = lookup(data, table)
-    if old is not MISSING:
-        return _merge(text, table, values, after)
+    if isinstance(old, Mapping):
+        return _merge(text, table, values)
     document = scan(text)
+    if old is not MISSING:
+        raise _in_the_way(document, table, table)
     home = find_home(document, data, table[:-1], table)
     rest = table[len(home.path) :]
     if home.braces is not None:
@@ -80,7 +82,7 @@ def add(text: str, data: Mapping[str, object], table: Path, values: Mapping[str,
     return _new_tables(document, table, _blocks(table, values), after)
 
 
-def _merge(text: str, table: Path, values: Mapping[str, object], after: Path | None) -> str:
+def _merge(text: str, table: Path, values: Mapping[str, object]) -> str:
     from ctk.edit.toml import load
 
     for name, value in values.items():
@@ -90,7 +92,7 @@ def _merge(text: str, table: Path, values: Mapping[str, object], after: Path | N
         if is_equal(old, value):
             continue
         if isinstance(value, Mapping) and (old is MISSING or isinstance(old, Mapping)):
-            text = add(text, data, key, value, after)
+            text = add(text, data, key, value, None)
         else:
             text = put(text, data, key, value)
     return text
