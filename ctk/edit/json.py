@@ -113,19 +113,21 @@ def remove_member(text: str, key: Path, *, path: str = "the document") -> str:
     found = _find(text, key, path)
     if not found.member:
         return text
-    start, end = _removal(found.span, found.member)
-    after = text[:start] + text[end:]
+    after = _cut(text, found.span, found.member)
     check.require_tree(after, check.without_value(check.exact_tree(text), key), path)
     return after
 
 
-def _removal(span: scan.ObjectSpan, member: scan.Member) -> tuple[int, int]:
+def _cut(text: str, span: scan.ObjectSpan, member: scan.Member) -> str:
+    """The text without the member. What else stands on its neighbours' lines stays: their blanks and line ends."""
     index = span.position(member)
-    if index:
-        return span.end_before(index), member.value_end
-    if len(span.members) > 1:
-        return member.key_start, span.members[1].key_start
-    return span.open + 1, span.close
+    if index < len(span.members) - 1:
+        return text[: member.key_start] + text[span.members[index + 1].key_start :]
+    if not index:
+        return text[: span.open + 1] + text[span.close :]
+    before, after = scan.gap_before(text, span, index).split(",")
+    kept = "" if before else scan.rest_of_line(after)
+    return text[: span.end_before(index)] + kept + text[member.value_end :]
 
 
 class _Found(NamedTuple):
@@ -222,17 +224,28 @@ def _insert(text: str, found: _Found, value: object, style: scan.Style) -> str:
     last = span.members[-1]
     spread = scan.is_multiline(text, span) and not _is_beside_one_line(text, span, _depth(value))
     token = _render(value, scan.line_indentation(text, last.key_start) if spread else None, style)
-    gap = _gap_of_new_member(text, span, style)
-    return text[: last.value_end] + gap + _scalar(found.missing[0]) + style.colon + token + text[last.value_end :]
+    lead, at = _lead_of_new_member(text, span, style)
+    return text[: last.value_end] + lead + _scalar(found.missing[0]) + style.colon + token + text[at:]
 
 
-def _gap_of_new_member(text: str, span: scan.ObjectSpan, style: scan.Style) -> str:
+def _lead_of_new_member(text: str, span: scan.ObjectSpan, style: scan.Style) -> tuple[str, int]:
+    """What comes between the last value and a new key, after the model of the last key; and where the text goes on.
+
+    The rest of the last value's line, blanks and line end, stays on that line: what is new begins after it.
+    """
     last = len(span.members) - 1
-    gap = scan.gap_before(text, span, last)
-    if last:
-        before, after = gap.split(",")
-        return scan.one_line_break(before) + "," + scan.one_line_break(after)
-    return "," + scan.one_line_break(gap) if "\n" in gap else style.comma
+    at = span.members[last].value_end
+    before, _, after = scan.gap_before(text, span, last).rpartition(",")
+    if "\n" in before:  # the comma begins the line
+        return scan.one_line_break(before) + "," + after, at
+    if "\n" not in after:
+        return (before + "," + after if last else style.comma), at
+    line_break = scan.one_line_break(after)
+    tail = text[at : span.close]
+    kept = scan.rest_of_line(tail)
+    if "\n" in tail:
+        line_break = ("\r\n" if tail.startswith("\r", len(kept)) else "\n") + line_break.lstrip("\r\n")
+    return "," + kept + line_break, at + len(kept)
 
 
 def _is_beside_one_line(text: str, span: scan.ObjectSpan, depth: int) -> bool:

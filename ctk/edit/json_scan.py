@@ -113,6 +113,12 @@ def line_indentation(text: str, offset: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+def rest_of_line(gap: str) -> str:
+    """The whitespace up to the first line break, "" where there is none."""
+    head, found, _ = gap.partition("\n")
+    return head.removesuffix("\r") if found else ""
+
+
 def one_line_break(gap: str) -> str:
     """Whitespace with at most one line break: blank lines between members are not repeated."""
     if "\n" not in gap:
