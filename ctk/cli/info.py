@@ -28,7 +28,7 @@ def info(app: App, save_file: str | None, verbose: bool, no_redact: bool) -> Non
     app.command = "info"
     snapshot = app.snapshot()
     document = _document(snapshot, redacted=not no_redact)
-    messages = ()
+    messages: tuple[Message, ...] = ()
     if save_file is not None:
         _save(save_file, document)
         messages = (Message("info", f"Saved the snapshot to {save_file}"),)

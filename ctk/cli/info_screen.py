@@ -128,7 +128,7 @@ def _engine_rows(engine: EngineInstallation, verbose: bool) -> Iterator[Row]:
     if engine.generated_from:
         yield "made from", engine.generated_from
     if engine.drop_in_directory:
-        yield "drop-ins", engine.drop_in_directory
+        yield "drop-ins", _drop_ins(engine, engine.drop_in_directory)
     for path in engine.drop_ins:
         yield "  reads" if engine.drop_in_directory else "reads", path
     yield "socket", say(engine.socket)
@@ -137,6 +137,17 @@ def _engine_rows(engine: EngineInstallation, verbose: bool) -> Iterator[Row]:
         yield "used by", ", ".join(engine.used_by)
     if verbose:
         yield from _verbose_rows(engine)
+
+
+def _drop_ins(engine: EngineInstallation, directory: str) -> str:
+    """containerd reads a drop-in folder only if its main file says so; k0s says it for its own."""
+    from ctk.engines.installations import DROP_IN, get_installation
+    from ctk.host.config_files import import_directories
+
+    if engine.engine != "containerd" or directory in import_directories(engine.config_path, engine.imports):
+        return directory
+    merged = get_installation(engine.engine, engine.installation).treatment == DROP_IN
+    return directory if merged else f"{directory} (not imported)"
 
 
 def _verbose_rows(engine: EngineInstallation) -> Iterator[Row]:
