@@ -40,11 +40,15 @@ def say(text: str) -> None:
 
 
 class Runner:
-    """Runs programs without misleading variables and keeps the last output for the message."""
+    """Runs programs without misleading variables and keeps the last output for the message.
+
+    Children keep the lock open: where this process is killed, the next one waits until its children have ended.
+    """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = {name: value for name, value in environment.items() if name not in MISLEADING_VARIABLES}
         self.output = ""
+        self.lock: tuple[int, ...] = ()
 
     def run(self, *command: str, **extra: str) -> bool:
         try:
@@ -54,6 +58,7 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                pass_fds=self.lock,
                 check=False,
             )
         except OSError as error:
@@ -151,15 +156,14 @@ def create(environment: Environment) -> None:
     """Make the environment, by the first way that works here."""
     if _create_with_pip(environment) or _create_without_pip(environment):
         return
-    package = _install_venv_package(environment)
-    if package and (_create_with_pip(environment) or _create_without_pip(environment)):
+    reason = _install_venv_package(environment)
+    if not reason and (_create_with_pip(environment) or _create_without_pip(environment)):
         return
-    reason = environment.runner.last_lines()
     environment.remove()
     raise Unable(
         f"ctk: cannot make a virtual environment: {environment.interpreter} has neither ensurepip nor virtualenv, and"
-        f" no pip was found.\n{_advice(environment.interpreter)} Nothing outside"
-        f" {environment.checkout} was changed." + (f"\nThe last try said:\n{reason}" if reason else "")
+        f" no pip was found.\n{_advice(environment.interpreter)} Nothing outside {environment.checkout} was changed."
+        + (f"\n{reason}" if reason else "")
     )
 
 
@@ -196,30 +200,35 @@ def _pips(environment: Environment) -> Iterator[tuple[str, ...]]:
         yield (pip, "--python", environment.python)
 
 
-def _venv_packages(interpreter: str) -> tuple[str, ...]:
-    """Debian's packages that hold ensurepip: of the stock Python, and of a second one beside it."""
-    own = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-    return ("python3-venv", own) if os.path.dirname(interpreter) in ("/usr/bin", "/bin") else ()
+def _venv_package(interpreter: str) -> str:
+    """Debian's package that holds ensurepip for its own Pythons; "" for a Python from elsewhere."""
+    if os.path.dirname(interpreter) not in ("/usr/bin", "/bin") or shutil.which("apt-get") is None:
+        return ""
+    return f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
 
 
-def _install_venv_package(environment: Environment) -> bool:
-    """As root on a machine with apt: install what Debian left out of python3."""
-    packages = _venv_packages(environment.interpreter)
-    if os.geteuid() != 0 or not packages or shutil.which("apt-get") is None:
-        return False
-    install = ("apt-get", "install", "-y", "--no-install-recommends", packages[-1])
-    say(f"ctk: this Python has no ensurepip; installing the package {packages[-1]} …")
+def _install_venv_package(environment: Environment) -> str:
+    """As root on a machine with apt: install what Debian left out of python3. Returns why not, "" when it did."""
+    package = _venv_package(environment.interpreter)
+    if not package:
+        return "This is not the Python of a system with apt-get, so its package could not be installed from here."
+    if os.geteuid() != 0:
+        return "As root, this command would install the package itself."
+    install = ("apt-get", "install", "-y", "--no-install-recommends", package)
+    say(f"ctk: this Python has no ensurepip; installing the package {package} …")
     runner = environment.runner
     if runner.run(*install, DEBIAN_FRONTEND="noninteractive"):
-        return True
+        return ""
     runner.run("apt-get", "update", DEBIAN_FRONTEND="noninteractive")
-    return runner.run(*install, DEBIAN_FRONTEND="noninteractive")
+    if runner.run(*install, DEBIAN_FRONTEND="noninteractive"):
+        return ""
+    return f"apt-get's last lines:\n{runner.last_lines()}"
 
 
 def _advice(interpreter: str) -> str:
-    packages = _venv_packages(interpreter)
-    if packages and shutil.which("apt-get"):
-        return f"Install it and run the command again: sudo apt-get install {packages[-1]}."
+    package = _venv_package(interpreter)
+    if package:
+        return f"Install it and run the command again: sudo apt-get install {package}."
     return "Install pip or virtualenv for this Python and run the command again."
 
 
@@ -243,7 +252,7 @@ def install(environment: Environment, purpose: str) -> None:
 
 
 @contextmanager
-def only_one_at_a_time(cache: str) -> Iterator[None]:
+def only_one_at_a_time(cache: str) -> Iterator[int]:
     """Two first runs at once: the second waits and then finds everything ready."""
     os.makedirs(cache, exist_ok=True)
     with open(os.path.join(cache, "environment.lock"), "wb") as lock:
@@ -252,11 +261,12 @@ def only_one_at_a_time(cache: str) -> Iterator[None]:
         except BlockingIOError:
             say("ctk: another run is making the environment; waiting for it …")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def make_ready(environment: Environment, purpose: str) -> None:
-    with only_one_at_a_time(environment.cache):
+    with only_one_at_a_time(environment.cache) as lock:
+        environment.runner.lock = (lock,)
         if environment.is_ready(purpose):
             return
         start = time.monotonic()

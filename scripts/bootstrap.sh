@@ -15,13 +15,20 @@ environment_is_ready() {
     [ "$home" = "$checkout" ] && cmp -s "$checkout/pyproject.toml" "$venv/ctk-$1.toml"
 }
 
-# find_python: sets python to a command for Python 3.11 or newer.
+# find_python: sets python to a command for Python 3.11 or newer; CTK_PYTHON names the only one to try.
 find_python() {
-    for python in ${CTK_PYTHON:+"$CTK_PYTHON"} python3 python3.14 python3.13 python3.12 python3.11; do
-        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && return 0
+    python=${CTK_PYTHON:-}
+    if [ -n "$python" ]; then
+        is_new_enough
+        return
+    fi
+    for python in python3 python3.14 python3.13 python3.12 python3.11; do
+        if is_new_enough; then return 0; fi
     done
     return 1
 }
+
+is_new_enough() { "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
 # how_to_get_python [OS-RELEASE]: one sentence for this distribution.
 how_to_get_python() {
@@ -55,9 +62,10 @@ how_to_get_python() {
 make_environment_ready() {
     environment_is_ready "$1" && return 0
     if ! find_python; then
-        met=$(python3 -c 'import sys; print("python3 is " + sys.version.split()[0])' 2>/dev/null) || met='there is no python3'
-        say "ctk: cannot start: it needs Python 3.11 or newer, and here $met."
-        say "$(how_to_get_python); or name one: CTK_PYTHON=/path/to/python3. Nothing was changed."
+        first=${CTK_PYTHON:-python3}
+        met=$("$first" -c 'import sys; print("is " + sys.version.split()[0])' 2>/dev/null) || met='does not run'
+        say "ctk: cannot start: it needs Python 3.11 or newer, and $first $met."
+        say "$(how_to_get_python). Or name another one: CTK_PYTHON=/path/to/python3. Nothing was changed."
         exit 3
     fi
     "$python" "$checkout/scripts/bootstrap.py" "$1" "$checkout" </dev/null >&2 || exit $?
