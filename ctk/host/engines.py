@@ -104,9 +104,14 @@ def _caller_home(host: Host) -> str:
     return environment.get("HOME", "/root")
 
 
-def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple[EngineInstallation, ...]:
-    """All installations with their versions."""
+def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple[EngineInstallation, ...] | Unknown:
+    """All installations with their versions; Unknown when none was found because the folders may not be read."""
     found = collect_installations(host, processes=processes)
+    if not found:
+        for row in INSTALLATIONS:
+            answer = find_program(host, row.binaries)
+            if isinstance(answer, Unknown) and not row.per_user:
+                return answer
     return tuple(replace(item, version=engine_version(host, item)) for item in found)
 
 
@@ -158,11 +163,12 @@ def _for_user(row: Installation, user: User | None) -> Installation:
 
 
 def _find_binary(host: Host, view: DaemonView) -> str | None | Unknown:
-    """The program the unit starts, where that is the daemon itself; else the first of the row's."""
+    """The daemon that the unit starts; else the first of the row's programs."""
     process = get_daemon(view.row.engine).process
     if view.unit and view.unit.command:
-        program = view.unit.command[0].text
-        if program.startswith("/") and os.path.basename(program) == process and try_exists(host, program) is True:
+        folder, _, name = view.unit.command[0].text.rpartition("/")
+        program = f"{folder}/{process}"  # a wrapper script lies beside the daemon it starts
+        if folder.startswith("/") and name.startswith(process) and try_exists(host, program) is True:
             return program
     binary = find_program(host, view.row.binaries)
     if binary is None and view.process is not None:

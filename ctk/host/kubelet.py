@@ -10,9 +10,9 @@ from ctk.host import Host
 from ctk.host.daemons import parse_arguments
 from ctk.host.flags import last_value, parse_flags
 from ctk.host.processes import Process, collect_processes
-from ctk.host.reading import try_read_text
+from ctk.host.reading import try_exists, try_read_text
 from ctk.host.unit_text import Word, parse_environment_file, parse_words
-from ctk.host.units import collect_unit
+from ctk.host.units import SYSTEM_FOLDERS, collect_unit
 from ctk.host.yaml_text import parse_yaml_scalar
 
 if TYPE_CHECKING:
@@ -91,8 +91,11 @@ def collect_kubelet(host: Host, processes: Sequence[Process] | Unknown | None = 
     """The kubelet of this node, None when there is no trace of one."""
     if processes is None:
         processes = Unknown("not asked")
-    plain = _collect_plain(host, processes)
-    return plain if plain is not None else _collect_distribution(host, processes)
+    found = _collect_plain(host, processes) or _collect_distribution(host, processes)
+    if found is not None:
+        return found
+    hidden = [answer for folder in SYSTEM_FOLDERS if isinstance(answer := try_exists(host, folder), Unknown)]
+    return hidden[0] if hidden else None
 
 
 def collect_kubelet_processes(host: Host) -> tuple[Process, ...] | Unknown:

@@ -92,10 +92,9 @@ def _outside_containers(host: Host, processes: list[Process]) -> tuple[Process, 
 
 
 def parse_command_line(text: str) -> tuple[str, ...]:
-    """/proc/PID/cmdline: words that end in NUL; a process that wrote its own title has blanks instead."""
-    if "\0" not in text:
-        return tuple(text.split())
-    return tuple(text.rstrip("\0").split("\0"))
+    """/proc/PID/cmdline: words that end in NUL; a process that wrote its own title (k3s, RKE2) has blanks instead."""
+    words = text.rstrip("\0").split("\0")
+    return tuple(words if len(words) > 1 else text.rstrip("\0").split())
 
 
 def parse_user(status: str) -> int:

@@ -1,0 +1,2 @@
+#!/bin/sh
+# Stands for the real program; nothing below another root is ever run.

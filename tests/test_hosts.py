@@ -1,0 +1,70 @@
+"""Every host in tests/hosts/ is discovered as its expected/snapshot.json says, and survives being saved."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ctk.facts import Unknown
+from ctk.facts.codec import snapshot_from_document, snapshot_to_document
+from ctk.facts.snapshot import Snapshot
+from ctk.host import LocalHost
+from ctk.host.collect import collect
+from tests.conftest import AsNobody, GoldenCheck
+
+HOSTS = Path(__file__).parent / "hosts"
+NAMES = sorted(folder.name for folder in HOSTS.iterdir() if (folder / "rootfs").is_dir())
+OF_THE_RUN = ("taken_at", "ctk_version")
+
+
+def look_at(root: Path) -> Snapshot:
+    return collect(LocalHost(str(root), environment={"HOME": "/root"}))
+
+
+def dump(snapshot: Snapshot) -> str:
+    document = snapshot_to_document(snapshot)
+    kept = {key: value for key, value in document.items() if key not in OF_THE_RUN}
+    return json.dumps(kept, indent=2, sort_keys=True) + "\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_host_is_discovered_as_expected(name: str, assert_golden: GoldenCheck) -> None:
+    assert_golden(HOSTS / name / "expected" / "snapshot.json", dump(look_at(HOSTS / name / "rootfs")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_host_survives_being_saved(name: str) -> None:
+    snapshot = look_at(HOSTS / name / "rootfs")
+    assert snapshot_from_document(json.loads(json.dumps(snapshot_to_document(snapshot)))) == snapshot
+
+
+@pytest.mark.parametrize("name", [*NAMES, "unreadable"])
+def test_host_says_in_one_sentence_what_it_is(name: str) -> None:
+    lines = (HOSTS / name / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1
+    assert lines[0].endswith((".", ")."))
+
+
+def test_no_secret_of_a_host_is_in_its_snapshot() -> None:
+    text = dump(look_at(HOSTS / "docker-add-runtime" / "rootfs")) + dump(look_at(HOSTS / "k3s-and-docker" / "rootfs"))
+    assert "splunk-token=***" in text
+    assert not [secret for secret in ("d34db33f", "user:word", "notforanyone") if secret in text]
+
+
+def test_unreadable_host_is_unknown_and_not_empty(
+    tmp_path: Path, as_nobody: AsNobody, assert_golden: GoldenCheck
+) -> None:
+    root = tmp_path / "rootfs"
+    shutil.copytree(HOSTS / "docker-config-file" / "rootfs", root, symlinks=True)
+    root.chmod(0o755)
+    folders = list(root.iterdir())
+    for folder in folders:
+        folder.chmod(0)
+    try:
+        snapshot = as_nobody(look_at, root)
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert snapshot.system.kernel == Unknown("permission denied")
+    assert_golden(HOSTS / "unreadable" / "expected" / "snapshot.json", dump(snapshot))
