@@ -148,7 +148,7 @@ class _Run(NamedTuple):
 
     def _undo_and_raise(self, files: Transaction, entry: Entry | None, error: BaseException) -> NoReturn:
         undone = files.undo()
-        self._close(files, entry, undone)
+        self._close(entry, undone)
         if isinstance(error, _RestartFailed):
             error_now: BaseException = _restart_fault(error, self._restart_with_old_files(error))
             error_now.__cause__ = error
@@ -159,15 +159,15 @@ class _Run(NamedTuple):
             raise _with_problems(error_now, problems, entry) from error
         raise error_now
 
-    def _close(self, files: Transaction, entry: Entry | None, undone: Undone) -> None:
+    def _close(self, entry: Entry | None, undone: Undone) -> None:
         """A run that changed nothing leaves no entry; one that could not go back stays unfinished for the next run."""
         if self.journal is None or entry is None or undone.failed:
             return
         try:
-            if not files.touched:
-                self.journal.discard(entry)
-            else:
+            if undone.changed:
                 self.journal.mark(entry, ABANDONED if undone.left else UNDONE)
+            else:
+                self.journal.discard(entry)
         except OSError:
             return  # it stays unfinished: the next run finds the old files and closes it
 

@@ -13,6 +13,8 @@ from ctk.errors import BusyFault
 TEMPORARY_PREFIX = ".ctk-"
 TEMPORARY_SUFFIX = ".tmp"
 
+SAME, RESTORED, LEFT = "same", "restored", "left"
+
 # rename(2) onto a file that is a mount point (a bind mount into a container) says EBUSY; a sticky folder EPERM.
 _NOT_REPLACEABLE = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM})
 # The kernel makes these from the content or keeps them itself; a copy would be wrong.
@@ -236,23 +238,23 @@ def write_in_place(target: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-def put_back(step: Step, *, torn: bool = False) -> bool:
-    """Restore what was there before the step; False = somebody else has changed the file since, it was left alone.
+def put_back(step: Step, *, torn: bool = False) -> str:
+    """Restore what was there before the step. Returns what was found to do: SAME, RESTORED, or LEFT for others' work.
 
     torn: the file was being written in place, a mix of old and new bytes is ours too. Raises OSError.
     """
     remove_if_there(step.temporary)
     now = read_file(step.target)
     if now == step.before:
-        return True
+        return SAME
     if now != step.after and not (torn and is_torn(now, step.before, step.after)):
-        return False
+        return LEFT
     if step.before is None or step.old is None:
         os.unlink(step.target)
     else:
         _write_old(step, step.before, step.old)
     sync_folder(os.path.dirname(step.target))
-    return True
+    return RESTORED
 
 
 def _write_old(step: Step, before: bytes, old: FileState) -> None:
@@ -330,11 +332,12 @@ def remove_empty_folders(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def remove_if_there(path: str) -> None:
-    """Remove a file of our own making; not being there, or not being reachable any more, is as good."""
+    """Remove a file of our own making. Not being there is as good, whatever the system says (EROFS, ENOTDIR)."""
     try:
         os.unlink(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    except OSError:
+        if os.path.lexists(path):
+            raise
 
 
 def sync_folder(path: str) -> None:

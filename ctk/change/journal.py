@@ -28,7 +28,7 @@ from ctk.errors import CtkError
 
 KEPT_ENTRIES = 50
 
-__all__ = ["KEPT_ENTRIES", "Baseline", "Damaged", "Draft", "Entry", "Journal"]
+__all__ = ["CYCLE_FACT", "KEPT_ENTRIES", "Baseline", "Damaged", "Draft", "Entry", "Journal"]
 
 _NAME = re.compile(r"(?P<id>\d{8}T\d{6}\.\d{6}Z-[0-9a-f]{8})(?P<suffix>\.\w+)?")
 _SUFFIXES = {PENDING: PENDING_SUFFIX, FINISHED: "", UNDONE: ".undone", ABANDONED: ".abandoned"}

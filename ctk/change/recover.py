@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ctk.change.entry import ABANDONED, UNDONE, Entry, FileRecord
 from ctk.change.faults import write_fault
-from ctk.change.files import make_folder, put_back, remove_empty_folders, remove_if_there
+from ctk.change.files import LEFT, make_folder, put_back, remove_empty_folders, remove_if_there
 from ctk.change.journal import Journal
 from ctk.change.lock import lock
 from ctk.change.signals import deferred_signals
@@ -58,7 +58,9 @@ def _put_back(journal: Journal, entry: Entry, record: FileRecord, *, torn: bool)
         step = journal.step(entry, record)
     except CtkError as error:
         return [f"{record.path} ({error.message})"]
-    return [] if put_back(step, torn=torn) else [f"{record.path} (changed by somebody else since)"]
+    if put_back(step, torn=torn) == LEFT:
+        return [f"{record.path} (changed by somebody else since)"]
+    return []
 
 
 def _messages(entry: Entry, left: list[str]) -> list[Message]:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ctk.change.faults import cause_of, read_fault, write_fault
 from ctk.change.files import (
+    LEFT,
+    SAME,
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
     FolderState,
@@ -28,8 +30,12 @@ from ctk.errors import WriteFault
 
 
 class Undone(NamedTuple):
-    """What could not be put back. left: changed by somebody else meanwhile; failed: the system refused. Sentences."""
+    """What came of the way back. changed: some file was not as before.
 
+    As sentences: left, what somebody else has changed meanwhile; failed, what the system refused.
+    """
+
+    changed: bool
     left: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
@@ -93,6 +99,7 @@ class Transaction:
         """Put everything back that is as we left it. Raises nothing for what files do."""
         left: list[str] = []
         failed: list[str] = []
+        changed = False
         for step in self.steps:
             with _collecting(failed, step.temporary, "remove"):
                 remove_if_there(step.temporary)
@@ -101,10 +108,12 @@ class Transaction:
                 make_folder(folder.path, folder.mode, (folder.uid, folder.gid))
         for step in reversed(self.touched):
             with _collecting(failed, step.path, "put back"):
-                if not put_back(step, torn=step.target in self._in_place):
+                found = put_back(step, torn=step.target in self._in_place)
+                changed = changed or found != SAME
+                if found == LEFT:
                     left.append(f"{step.path} was changed by somebody else meanwhile and left as it is")
         remove_empty_folders(reversed(self.made))
-        return Undone(tuple(left), tuple(failed))
+        return Undone(changed, tuple(left), tuple(failed))
 
 
 def _observe(plan: Plan, run_id: str) -> Iterator[Step]:

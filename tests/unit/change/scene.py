@@ -9,6 +9,7 @@ from ctk.change.apply import Applied, apply
 from ctk.change.journal import Journal
 from ctk.change.plan import CommandOutput, EngineQuery, FileChange, Plan, RestartRequest
 from ctk.change.restart import Pace
+from ctk.errors import CtkError
 
 OLD = b'{\n  "log-level": "info"\n}\n'
 NEW = b'{\n  "log-level": "info",\n  "runtimes": {}\n}\n'
@@ -17,6 +18,11 @@ QUICK = Pace(command=5.0, poll=0.02, confirm=0.1, ask_unit=0.1)
 
 def no_program(argv: tuple[str, ...], _timeout: float) -> CommandOutput:
     return CommandOutput(argv, None, "", "", "not found")
+
+
+def answer_none(argv: tuple[str, ...], _timeout: float) -> CommandOutput:
+    """A program that starts, says nothing and ends well."""
+    return CommandOutput(argv, 0, "", "")
 
 
 class Scene:
@@ -61,6 +67,18 @@ class Scene:
             pace=QUICK,
             **options,
         )
+
+    def wrong(self) -> EngineQuery:
+        """A question whose answer is never the right one."""
+        return EngineQuery("config-dump", ("engine",), lambda before, after: ("wrong",))
+
+    def fails(self, plan: Plan) -> bool:
+        """Whether the plan ends with an error of ours."""
+        try:
+            self.apply(plan)
+        except CtkError:
+            return True
+        return False
 
     def leftovers(self) -> list[str]:
         """Temporary files of ours anywhere, and half-made journal entries."""
