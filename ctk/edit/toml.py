@@ -52,7 +52,7 @@ def set_value(text: str, key: Path, value: object) -> str:
         return text
     from ctk.edit.toml_write import put
 
-    return _checked(before, put(text, before, key, wanted), key, wanted)
+    return checked(before, put(text, before, key, wanted), key, wanted)
 
 
 @_depth_guarded
@@ -68,7 +68,7 @@ def add_table(text: str, table: Path, values: Mapping[str, object], after: Path 
         return text
     from ctk.edit.toml_write import add
 
-    return _checked(before, add(text, before, table, values, after), table, wanted)
+    return checked(before, add(text, before, table, values, after), table, wanted)
 
 
 @_depth_guarded
@@ -85,7 +85,7 @@ def remove(text: str, key: Path, *, empty_parents: tuple[Path, ...] = ()) -> str
         after = prune(after, parent)
     if after == text:
         return text
-    return _checked(before, after, key, MISSING, empty_parents)
+    return checked(before, after, key, MISSING, empty_parents)
 
 
 @_depth_guarded
@@ -100,7 +100,7 @@ def append_to_array(text: str, key: Path, value: object) -> str:
         return set_value(text, key, [wanted])
     from ctk.edit.toml_array import append
 
-    return _checked(before, append(text, key, wanted), key, [*array, wanted])
+    return checked(before, append(text, key, wanted), key, [*array, wanted])
 
 
 @_depth_guarded
@@ -119,7 +119,7 @@ def remove_from_array(text: str, key: Path, value: object) -> str:
             after = drop(after, key, index)
     if after == text:
         return text
-    return _checked(before, after, key, [item for item in array if not is_equal(item, wanted)])
+    return checked(before, after, key, [item for item in array if not is_equal(item, wanted)])
 
 
 @_depth_guarded
@@ -141,29 +141,33 @@ def set_raw_value(text: str, key: Path, raw: str) -> str:
 
     line = f"value = {raw}"
     wanted = load(line, "the earlier value")["value"]
-    if scan(line).sections[0].members[-1].value.end != len(line):
+    if scan(line).sections[0].members[0].value.end != len(line):
         raise ParseFault(f"cannot use the value {raw!r}: it is more than one value", hint="Nothing was changed.")
     document = scan(text)
     member = document.member(key)
     if member is None and lookup(before, key) is not MISSING:
         return set_value(text, key, wanted)
     if member is None:
-        return _checked(before, put_raw(document, before, key, raw), key, wanted)
+        return checked(before, put_raw(document, before, key, raw), key, wanted)
     after = text[: member.value.start] + raw + text[member.value.end :]
-    return text if after == text else _checked(before, after, key, wanted)
+    return text if after == text else checked(before, after, key, wanted)
 
 
 @_depth_guarded
 def restore_table(text: str, key: Path, original_text: str) -> str:
-    """Put a table or key back as it stands in original_text, line for line; remove it if it is not there."""
+    """Put a table or key back as it is written in original_text.
+
+    If it is not there it is removed, with those headers of its parents that original_text does not have either.
+    """
     before = load(text)
     wanted = lookup(load(original_text, "the earlier text"), key)
-    if wanted is MISSING:
-        return remove(text, key)
-    from ctk.edit.toml_restore import restore
+    from ctk.edit.toml_restore import new_parents, restore
 
-    after = restore(text, key, original_text, wanted)
-    return text if after == text else _checked(before, after, key, wanted)
+    if wanted is MISSING:
+        return remove(text, key, empty_parents=new_parents(original_text, key))
+
+    after = restore(text, key, original_text)
+    return text if after == text else checked(before, after, key, wanted)
 
 
 @_depth_guarded
@@ -194,7 +198,17 @@ def comment_key(text: str, key: Path) -> str:
     from ctk.edit.toml_comment import comment_out
 
     after = comment_out(text, key)
-    return remove(text, key) if after is None else _checked(before, after, key, MISSING)
+    return remove(text, key) if after is None else checked(before, after, key, MISSING)
+
+
+@_depth_guarded
+def comment_key_as_in(text: str, key: Path, original_text: str) -> str | None:
+    """Turn the key's line into the comment that stood for it in the original; None if none did."""
+    before = load(text)
+    from ctk.edit.toml_comment import comment_as_in
+
+    after = comment_as_in(text, key, original_text)
+    return None if after is None else checked(before, after, key, MISSING)
 
 
 @_depth_guarded
@@ -205,7 +219,7 @@ def uncomment_key(text: str, key: Path, value: object) -> str:
 
     wanted = plain(value)
     after = comment_in(text, key, wanted) if lookup(before, key) is MISSING else None
-    return set_value(text, key, wanted) if after is None else _checked(before, after, key, wanted)
+    return set_value(text, key, wanted) if after is None else checked(before, after, key, wanted)
 
 
 def _merged(old: object, new: object) -> object:
@@ -214,7 +228,7 @@ def _merged(old: object, new: object) -> object:
     return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
 
 
-def _checked(before: dict[str, object], text: str, key: Path, wanted: object, also: tuple[Path, ...] = ()) -> str:
+def checked(before: dict[str, object], text: str, key: Path, wanted: object, also: tuple[Path, ...] = ()) -> str:
     """The text, once tomllib has seen the wanted value in it and nothing else changed."""
     from ctk.edit.toml_render import dotted
 

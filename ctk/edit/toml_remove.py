@@ -1,10 +1,8 @@
 """Takes keys and tables out of TOML text, in whichever form they are written; the caller proves the result."""
 
-from collections.abc import Collection
-
 from ctk.edit import toml_layout as layout
 from ctk.edit.compare import Path
-from ctk.edit.toml_scan import Document, Member, ScanPath, Section, Value, scan
+from ctk.edit.toml_scan import Document, Member, Section, Value, scan
 
 
 def take_out(text: str, key: Path) -> str:
@@ -14,21 +12,11 @@ def take_out(text: str, key: Path) -> str:
         members = [member for member in document.members() if _is_own(member, key)]
         sections = document.sections_under(key)
         if members:
-            text = _without_member(document, members[-1])
+            text = without_member(document, members[-1])
         elif sections:
             text = _without_run(document, sections)
         else:
             return text
-
-
-def without_keys(text: str, key: Path, kept: Collection[ScanPath]) -> str:
-    """The text without the keys and dotted keys below `key` that are not to be kept."""
-    while True:
-        document = scan(text)
-        surplus = [member for member in document.members() if _is_own(member, key) and member.path not in kept]
-        if not surplus:
-            return text
-        text = _without_member(document, surplus[-1])
 
 
 def _is_own(member: Member, key: Path) -> bool:
@@ -44,11 +32,17 @@ def prune(text: str, table: Path) -> str:
         return _without_lines(document, section.line_start, section.line_end, section.keys)
     member = document.member(table)
     if member is not None and member.value.kind == "table" and not member.value.members:
-        return _without_member(document, member)
+        return without_member(document, member)
     return text
 
 
-def _without_member(document: Document, member: Member) -> str:
+def without_section(document: Document, section: Section) -> str:
+    """The text without one header and the keys below it; its sub-tables stay."""
+    return _without_lines(document, section.line_start, section.end, section.keys)
+
+
+def without_member(document: Document, member: Member) -> str:
+    """The text without one `key = value`."""
     if member.line_start < 0:
         return _without_inline(document, member)
     return _without_lines(document, member.line_start, member.line_end, ())

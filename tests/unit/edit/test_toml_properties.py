@@ -120,6 +120,20 @@ def _check_remove(case: tuple[str, Path]) -> None:
     assert is_equal(lookup(tomllib.loads(restored), key), lookup(before, key))
 
 
+def _check_restore(case: tuple[str, Path], values: dict[str, object]) -> None:
+    """What merging put into a table that was there is taken back to the byte."""
+    text, key = case
+    old = lookup(tomllib.loads(text), key)
+    is_table = isinstance(old, dict)
+    try:
+        edited = toml.add_table(text, key, values) if is_table else toml.set_value(text, key, [values])
+    except ParseFault:
+        return
+    assert toml.restore_table(edited, key, edited) is edited
+    restored = toml.restore_table(edited, key, text)
+    assert restored == text
+
+
 def _check_array(case: tuple[str, Path], value: object) -> None:
     text, key = case
     old = lookup(tomllib.loads(text), key)
@@ -158,6 +172,7 @@ CHECKS = {
     "set": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), VALUES)(_check_set)),
     "add": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), TABLES)(_check_add)),
     "remove": lambda examples: settings(max_examples=examples)(given(texts_and_paths())(_check_remove)),
+    "restore": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), TABLES)(_check_restore)),
     "array": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), VALUES)(_check_array)),
     "scan": lambda examples: settings(max_examples=examples)(given(texts())(_check_scan)),
 }
