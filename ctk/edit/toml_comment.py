@@ -49,6 +49,20 @@ def comment_in(text: str, key: Path, value: object) -> str | None:
     return text[: found.start] + found.indent + line + text[found.end :]
 
 
+def comment_as_in(text: str, key: Path, original_text: str) -> str | None:
+    """The text with the key's line replaced by its commented line of the original; None if either is no single line."""
+    document, original = scan(text), scan(original_text)
+    member, section = document.member(key), original.section(key[:-1])
+    found = None if section is None else next(_commented_keys(original, section, key[-1]), None)
+    if found is None or member is None or member.line_start < 0:
+        return None
+    lines = lines_of(text[member.line_start : member.line_end])
+    if len(lines) != 1:
+        return None
+    line_end = lines[0][len(lines[0].rstrip("\r\n")) :]
+    return text[: member.line_start] + original_text[found.start : found.end] + line_end + text[member.line_end :]
+
+
 def _usual_blanks(document: Document) -> str:
     """The blanks behind "#" in the first commented key of the text."""
     for section in document.sections:
