@@ -196,11 +196,11 @@ def _run_child(argv: tuple[str, ...], timeout_seconds: float, environment: dict[
     heard = (bytearray(), bytearray())
     try:
         overflow = _listen(child, heard, end)
-        ended = _has_ended(child.pid, end)
+        ended = not overflow and _has_ended(child.pid, end)
     finally:
         _end(child)
     out, err = (bytes(text).decode("utf-8", "replace") for text in heard)
-    if ended and not overflow:
+    if ended:
         return CommandOutput(argv, child.returncode, out, err)
     return CommandOutput(argv, None, out, err, overflow or f"no answer within {timeout_seconds:g} s")
 

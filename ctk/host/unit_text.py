@@ -3,12 +3,14 @@
 The rules are those of systemd.syntax(7), systemd.service(5) "Command lines" and systemd.exec(5) EnvironmentFile=.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 WHITESPACE = " \t\n\r"
 EXEC_PREFIXES = "@-:+!|"
 ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " "}
+DIGITS = "0123456789abcdef"
 NUMERIC_ESCAPES = {"x": (2, 16), "u": (4, 16), "U": (8, 16)}
 
 
@@ -118,18 +120,13 @@ def _unescape(value: str, index: int) -> tuple[str, int]:
         return ESCAPES[letter], index + 1
     if letter in "\"'\\":
         return letter, index + 1
-    if letter in NUMERIC_ESCAPES:
-        length, base = NUMERIC_ESCAPES[letter]
-        digits = value[index + 1 : index + 1 + length]
-        end = index + 1 + length
-    else:
-        length, base = 3, 8
-        digits = value[index : index + 3]
-        end = index + 3
-    try:
-        return chr(int(digits, base)) if len(digits) == length else "\\" + letter, end
-    except (ValueError, OverflowError):
-        return "\\" + letter, index + 1
+    start, length, base = (index + 1, *NUMERIC_ESCAPES[letter]) if letter in NUMERIC_ESCAPES else (index, 3, 8)
+    digits = value[start : start + length]
+    if len(digits) == length and all(digit in DIGITS[:base] + DIGITS[:base].upper() for digit in digits):
+        code = int(digits, base)
+        if code <= sys.maxunicode:
+            return chr(code), start + length
+    return "\\" + letter, index + 1
 
 
 def expand_specifiers(text: str, specifiers: Mapping[str, str]) -> str:
