@@ -6,21 +6,15 @@ import sys
 def main() -> int:
     """Run ctk with the arguments of this process; returns the exit code."""
     arguments = sys.argv[1:]
-    if arguments and arguments[0] in ("--version", "-version", "-v"):
-        return _print_version(arguments[1:])
+    if len(arguments) == 1 and arguments[0] in ("--version", "-version", "-v"):
+        from ctk import __version__
+
+        if sys.stdout is not None:
+            sys.stdout.write(f"ctk {__version__}\n")
+        return 0
     from ctk.cli import run
 
     return run(arguments)
-
-
-def _print_version(rest: list[str]) -> int:
-    from ctk import __version__
-
-    if rest:
-        sys.stderr.write(f"ctk: --version takes no further arguments, got {' '.join(rest)}\n")
-        return 2
-    sys.stdout.write(f"ctk {__version__}\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """click and rich live here only: the root command, and how errors become exit codes."""
 
-import sys
 from collections.abc import Sequence
 
 import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkGroup
-from ctk.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CtkError, UsageFault
+from ctk.errors import EXIT_INTERRUPTED, EXIT_OK, CtkError, UsageFault
 from ctk.result import Result
 
 
@@ -16,6 +15,7 @@ class RootGroup(CtkGroup):
 
     rows = (
         ("runtime", "ctk.cli.runtime", "runtime", "Register the NVIDIA runtime with Docker, containerd and CRI-O."),
+        ("config", "ctk.cli.config", "config", "Show, set and check the toolkit's config.toml."),
         ("info", "ctk.cli.info", "info", "Show what ctk knows about this host."),
         ("completion", "ctk.cli.completion", "completion", "Print the completion script of a shell."),
     )
@@ -25,14 +25,30 @@ class RootGroup(CtkGroup):
     cls=RootGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog="ctk --version prints the version.",
 )
+@click.option("--version", "-v", is_flag=True, help="Print the version.")
 @shared_options
 @click.pass_context
-def root(ctx: click.Context) -> None:
+def root(ctx: click.Context, version: bool) -> None:
     """Make NVIDIA GPUs work in containers, and find out why when they don't."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+    if version:
+        _finish_with_version(ctx)
+    elif ctx.invoked_subcommand is None:
+        finish_with_help(ctx)
+
+
+def _finish_with_version(ctx: click.Context) -> None:
+    from ctk import __version__
+
+    if ctx.invoked_subcommand is not None:
+        raise click.UsageError("--version takes no command", ctx)
+    ctx.ensure_object(App).finish(Result("", {"version": __version__}, text=f"ctk {__version__}"))
+
+
+def finish_with_help(ctx: click.Context) -> None:
+    """A group without a member's name: its help is the result."""
+    text = ctx.get_help()
+    ctx.ensure_object(App).finish(Result(_command_name(ctx), {"help": text}, text=text))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -41,44 +57,43 @@ def run(arguments: Sequence[str]) -> int:
     app.arguments = tuple(arguments)
     app.json = _asks_json(arguments)
     try:
-        return _run(app, arguments)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return EXIT_OK
+        result = _result(app, arguments)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    return _finish(app, result) if result is not None else EXIT_OK
 
 
 def _asks_json(arguments: Sequence[str]) -> bool:
     return any(word in ("--json", "-json", "--json=true", "-json=true") for word in arguments)
 
 
-def _run(app: App, arguments: Sequence[str]) -> int:
+def _result(app: App, arguments: Sequence[str]) -> Result | None:
+    """What the command hands to the renderer; None where click has printed it itself (--help)."""
+    from ctk.cli.output import internal_fault, show_traceback
+
     try:
         root.main(list(arguments), prog_name="ctk", standalone_mode=False, obj=app)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+    except click.exceptions.Exit:
+        return None
+    except click.Abort as stop:
+        raise KeyboardInterrupt from stop
     except click.UsageError as error:
-        return _finish(app, _usage_failure(app, error))
-    except click.Abort:
-        return EXIT_INTERRUPTED
+        return _usage_failure(app, error)
+    except BrokenPipeError:
+        return None
     except CtkError as error:
-        if app.debug:
-            raise
-        return _finish(app, _failure(app, error))
-    except Exception as error:
-        if app.debug or isinstance(error, BrokenPipeError):
-            raise
-        return _finish(app, _internal_failure(app, error))
-    return _finish(app, app.result) if app.result is not None else EXIT_OK
+        show_traceback(app)
+        return _failure(app, error)
+    except Exception as error:  # the last line: a bug of ours ends as a message too
+        show_traceback(app)
+        return _failure(app, internal_fault(error))
+    return app.result
 
 
 def _finish(app: App, result: Result) -> int:
-    from ctk.cli.output import emit
+    from ctk.cli.output import print_result
 
-    emit(result, as_json=app.json, quiet=app.quiet)
-    sys.stdout.flush()
-    return result.exit_code
+    return print_result(result, as_json=app.json, quiet=app.quiet)
 
 
 def _failure(app: App, error: CtkError) -> Result:
@@ -89,13 +104,11 @@ def _failure(app: App, error: CtkError) -> Result:
 
 def _usage_failure(app: App, error: click.UsageError) -> Result:
     path = error.ctx.command_path if error.ctx else "ctk"
-    hint = f"See {path} --help. Nothing was changed."
     app.command = app.command or path.removeprefix("ctk").strip()
-    result = _failure(app, UsageFault(error.format_message(), hint=hint))
-    return result._replace(exit_code=EXIT_USAGE)
+    message = " ".join(error.format_message().split())
+    hint = f"See {path} --help. Nothing was changed."
+    return _failure(app, UsageFault(message[:1].lower() + message[1:], hint=hint))
 
 
-def _internal_failure(app: App, error: Exception) -> Result:
-    message = f"cannot finish: a bug in ctk ({type(error).__name__}: {error})"
-    hint = "Run the command again with --debug and report what it prints."
-    return _failure(app, CtkError(message, hint=hint, code="internal"))._replace(exit_code=EXIT_FAILED)
+def _command_name(ctx: click.Context) -> str:
+    return ctx.command_path.removeprefix("ctk").strip()

@@ -32,9 +32,12 @@ class App:
         self.result: Result | None = None
 
     def host(self) -> "LocalHost":
-        """The machine below --root."""
+        """The machine below --root. Raises UsageFault if there is no such folder: a typing error makes no host."""
         from ctk.host.local import LocalHost
 
+        if not os.path.isdir(self.root):
+            cause = "is not a directory" if os.path.exists(self.root) else "does not exist"
+            raise UsageFault(f"cannot use --root {self.root!r}: it {cause}", hint="Nothing was changed.")
         return LocalHost(self.root, self.timeout_seconds)
 
     def snapshot(self) -> "Snapshot":
@@ -75,9 +78,17 @@ def shared_options(function: Function) -> Function:
         (("--root",), "root", {"metavar": "DIR", "help": "Work on the host below DIR; no program of it is run."}),
         (("--json",), "json", {"is_flag": True, "help": "Print one JSON document on stdout."}),
         (("--snapshot",), "snapshot_file", {"metavar": "FILE", "help": "Read the host from a saved snapshot."}),
-        (("--timeout",), "timeout_seconds", {"type": float, "metavar": "SECONDS", "help": "Limit for one probe."}),
+        (
+            ("--timeout",),
+            "timeout_seconds",
+            {
+                "type": click.FloatRange(0, 3600, min_open=True),
+                "metavar": "SECONDS",
+                "help": "Limit for one probe. [5]",
+            },
+        ),
         (("--debug", "-d"), "debug", {"is_flag": True, "envvar": "NVIDIA_CTK_DEBUG", "help": "Show tracebacks."}),
-        (("--quiet",), "quiet", {"is_flag": True, "envvar": "NVIDIA_CTK_QUIET", "help": "No information on stderr."}),
+        (("--quiet",), "quiet", {"is_flag": True, "envvar": "NVIDIA_CTK_QUIET", "help": "Warnings and errors only."}),
     )
     for names, attribute, settings in reversed(rows):
         parameter = "shared_" + attribute

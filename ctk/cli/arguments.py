@@ -1,6 +1,7 @@
 """The spellings NVIDIA's tools take, brought to click's: single-dash long flags and --flag=true; knows no command."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -8,40 +9,44 @@ TRUE_WORDS = frozenset({"1", "t", "T", "true", "TRUE", "True"})  # Go's strconv.
 FALSE_WORDS = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
-def normalise(arguments: Sequence[str], parameters: Sequence[click.Parameter]) -> list[str]:
-    """Rewrite `-runtime=x` to `--runtime=x` and `--dry-run=false` to what click takes; stops at `--`."""
+def normalise(
+    arguments: Sequence[str], parameters: Sequence[click.Parameter], *, stop_at_word: bool = False
+) -> list[str]:
+    """Rewrite `-runtime=x` to `--runtime=x` and `--dry-run=false` to what click takes; stops at `--`.
+
+    stop_at_word: also at the first word that is neither an option nor its value (a subcommand's name).
+    """
     options = {name: option for option in parameters if isinstance(option, click.Option) for name in _names(option)}
-    result: list[str] = []
+    groups: list[tuple[click.Option | None, list[str]]] = []  # an option with its words, so that =false can undo it
     rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word == "--":
-            return [*result, word, *rest]
-        result.extend(_normalise_word(word, options))
-        if rest and _takes_value(result[-1:], options):
-            result.append(rest.pop(0))
-    return result
+    while rest and rest[0] != "--" and not (stop_at_word and not rest[0].startswith("-")):
+        option, words = _normalise_word(rest.pop(0), options)
+        if option is not None and not words:
+            groups = [group for group in groups if group[0] is not option]
+        if rest and len(words) == 1 and words[0] in options and _takes_value(option):
+            words.append(rest.pop(0))
+        groups.append((option, words))
+    return [word for _, words in groups for word in words] + rest
 
 
 def _names(option: click.Option) -> list[str]:
     return [*option.opts, *option.secondary_opts]
 
 
-def _takes_value(words: list[str], options: dict[str, click.Option]) -> bool:
-    option = options.get(words[0]) if words else None
+def _takes_value(option: click.Option | None) -> bool:
     return option is not None and not option.is_flag and not option.count
 
 
-def _normalise_word(word: str, options: dict[str, click.Option]) -> list[str]:
+def _normalise_word(word: str, options: dict[str, click.Option]) -> tuple[click.Option | None, list[str]]:
     name, equals, value = word.partition("=")
     if len(name) > 2 and name[0] == "-" and name[1] != "-" and f"-{name}" in options:
         name = f"-{name}"
     option = options.get(name)
     if option is None:
-        return [word]
+        return None, [word]
     if not equals or not option.is_flag:
-        return [name + equals + value]
-    return _boolean(name, value, option)
+        return option, [name + equals + value]
+    return option, _boolean(name, value, option)
 
 
 def _boolean(name: str, value: str, option: click.Option) -> list[str]:
@@ -54,12 +59,23 @@ def _boolean(name: str, value: str, option: click.Option) -> list[str]:
     return []
 
 
+@contextmanager
+def _naming_the_command(ctx: click.Context) -> Iterator[None]:
+    """Errors from before click knows the context name the command too."""
+    try:
+        yield
+    except click.UsageError as error:
+        error.ctx = error.ctx or ctx
+        raise
+
+
 class CtkCommand(click.Command):
     """A command that also takes the peer spellings, and names the option it does not know."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Normalise, then let click parse."""
-        return super().parse_args(ctx, normalise(args, self.get_params(ctx)))
+        with _naming_the_command(ctx):
+            return super().parse_args(ctx, normalise(args, self.get_params(ctx)))
 
 
 class CtkGroup(click.Group):
@@ -72,8 +88,8 @@ class CtkGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Normalise only the words before the subcommand's name, then let click parse."""
-        end = next((index for index, word in enumerate(args) if word in self.list_commands(ctx)), len(args))
-        return super().parse_args(ctx, normalise(args[:end], self.get_params(ctx)) + args[end:])
+        with _naming_the_command(ctx):
+            return super().parse_args(ctx, normalise(args, self.get_params(ctx), stop_at_word=True))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the rows."""
@@ -97,6 +113,3 @@ class CtkGroup(click.Group):
             return
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, _, _, text in self.rows])
-
-
-Decorated = Callable[..., object]

@@ -8,7 +8,7 @@ from ctk.result import Result
 
 
 @click.command(cls=CtkCommand, name="completion", context_settings={"help_option_names": ["--help", "-h"]})
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 @shared_options
 @click.pass_obj
 def completion(app: App, shell: str) -> None:
@@ -22,7 +22,6 @@ def completion(app: App, shell: str) -> None:
 
     app.command = "completion"
     shell_class = get_completion_class(shell)
-    if shell_class is None:
-        raise click.UsageError(f"no completion for {shell}")
+    assert shell_class is not None  # noqa: S101 - click knows every shell of the choice
     script = shell_class(root, {}, "ctk", "_CTK_COMPLETE").source()
     app.finish(Result("completion", {"shell": shell, "script": script}, text=script))

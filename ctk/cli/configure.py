@@ -7,7 +7,7 @@ from ctk.cli.arguments import CtkCommand
 from ctk.cli.engine_run import options_from, run_engines
 from ctk.cli.runtime_options import runtime_options
 from ctk.runtime.configure import plan_configure
-from ctk.runtime.request import HOOK_MODES
+from ctk.runtime.request import CONFIG_MODES, HOOK_MODES
 
 
 @click.command(cls=CtkCommand, name="configure", context_settings={"help_option_names": ["--help", "-h"]})
@@ -32,4 +32,8 @@ def configure(app: App, /, **values: object) -> None:
 
         run_hook_mode(app, values)
         return
-    run_engines(app, "runtime configure", options_from(values), plan_configure)
+    options = options_from(app, values)
+    if mode not in CONFIG_MODES:
+        words = f"--config-mode {mode!r} is not known, going on with config-file; it takes config-file or oci-hook"
+        options = options._replace(warnings=(words,))
+    run_engines(app, "runtime configure", options, plan_configure)

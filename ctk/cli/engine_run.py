@@ -1,14 +1,15 @@
 """Carries out `ctk runtime configure` and `unconfigure`: plan, show, apply, report; each engine stands alone."""
 
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctk import __version__
-from ctk.change.plan import FileChange
-from ctk.change.state import has_unfinished, state_directory
+from ctk.change.state import has_unfinished
 from ctk.cli.app import App
+from ctk.cli.engine_text import render
+from ctk.cli.output import internal_fault, show_traceback
+from ctk.cli.paths import shown_error, shown_path, state_of
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, BusyFault, CtkError, UsageFault
 from ctk.result import ErrorInfo, Message, Result, error_info
 from ctk.runtime.planned import Planned
@@ -32,6 +33,7 @@ class Options(NamedTuple):
     check: bool = False
     no_journal: bool = False
     verbose: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -45,18 +47,19 @@ class Report(NamedTuple):
     data: dict[str, object]
     text: str
     messages: tuple[Message, ...]
-    error: CtkError | None
+    error: ErrorInfo | None
+    exit_code: int
     pending: bool
 
 
-def options_from(values: dict[str, object]) -> Options:
+def options_from(app: App, values: Mapping[str, object]) -> Options:
     """The options as values; --dry-run, --print and --check make planning tentative."""
     tentative = bool(values["dry_run"] or values["print_file"] or values["check"])
     forced = values["force"]
     request = Request(
         engine=_text(values["engine"]),
         installation=_text(values["installation"]),
-        config=_absolute(_text(values["config"])),
+        config=absolute_path(app, _text(values["config"]) or ""),
         drop_in=_text(values["drop_in"]),
         config_source=str(values["config_source"]),
         executable=str(values["executable"]),
@@ -83,22 +86,38 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _absolute(path: str | None) -> str | None:
-    return os.path.abspath(path) if path else None
+def absolute_path(app: App, path: str) -> str | None:
+    """A path of the command line: relative to the working folder, with --root to that root; None for an empty one."""
+    base = os.getcwd() if app.root == "/" else "/"
+    return os.path.normpath(os.path.join(base, path)) if path else None
 
 
 def run_engines(app: App, command: str, options: Options, planner: Planner) -> None:
     """The whole command: choose the engines, run each, combine; the exit code is the worst."""
     app.command = command
+    try:
+        check_options(app, options)
+        targets = choose_targets(app.host(), options.request)
+    except CtkError as error:
+        show_traceback(app)
+        app.finish(_combine(command, options, [], (error_info(error),), error.exit_code))
+        return
+    run_targets(app, command, options, planner, targets)
+
+
+def check_options(app: App, options: Options) -> None:
+    """Raise UsageFault for what cannot be meant, CtkError where nothing can be restarted."""
     app.refuse_snapshot()
     request = options.request
     check_request(request)
     host = app.host()
     if request.restart and not host.is_live:
-        raise UsageFault("--restart cannot be used with --root: no program of that host is run")
+        raise UsageFault(
+            "--restart cannot be used with --root: no program of that host is run",
+            hint="Leave out --restart. Nothing was changed.",
+        )
     if request.restart and options.writes:
         _require_systemd(host)
-    run_targets(app, command, options, planner, choose_targets(host, request))
 
 
 def run_targets(app: App, command: str, options: Options, planner: Planner, targets: tuple[Target, ...]) -> None:
@@ -120,17 +139,20 @@ def _run_one(app: App, host: "Host", options: Options, target: Target, planner: 
     try:
         planned, applied = _plan_and_apply(app, host, options, target, planner)
     except CtkError as error:
-        if app.debug:
-            raise
-        return _failed(target, error)
-    return _report(options, planned, applied)
+        show_traceback(app)
+        return _failed(host, target, error)
+    except Exception as error:  # a bug met with one engine must not hide what was done to the others
+        show_traceback(app)
+        return _failed(host, target, internal_fault(error))
+    text = "" if app.json else render(host, options, planned, applied)
+    return _report(host, options, planned, applied)._replace(text=text)
 
 
 def _plan_and_apply(
     app: App, host: "Host", options: Options, target: Target, planner: Planner
 ) -> tuple[Planned, "Applied | None"]:
     """Plan, and apply what is pending; plan again if another run changed a file in between."""
-    state = state_directory("" if host.is_live else host.root, os.environ, os.geteuid())
+    state = state_of(host)
     repaired = _repair(app, state, target) if options.writes and has_unfinished(state) else ()
     for attempt in range(ATTEMPTS):
         planned = planner(host, options.request, target)
@@ -168,7 +190,7 @@ def _repair(app: App, state: str, target: Target) -> tuple[Message, ...]:
     return repair(Journal(state), state, target.key, command=("ctk", *app.arguments))
 
 
-def _failed(target: Target, error: CtkError) -> Report:
+def _failed(host: "Host", target: Target, error: CtkError) -> Report:
     data = {
         "engine": target.engine,
         "installation": target.installation,
@@ -179,17 +201,17 @@ def _failed(target: Target, error: CtkError) -> Report:
         "verified": {"method": "none", "result": "failed"},
         "journal_id": None,
     }
-    return Report(data, "", (), error, False)
+    return Report(data, "", (), shown_error(host, error), error.exit_code, False)
 
 
-def _report(options: Options, planned: Planned, applied: "Applied | None") -> Report:
+def _report(host: "Host", options: Options, planned: Planned, applied: "Applied | None") -> Report:
     pending = bool(planned.plan.pending)
     data = {
         "engine": planned.target.engine,
         "installation": planned.target.installation,
         "changed": pending,
         "applied": applied is not None and applied.applied,
-        "files": _files(planned),
+        "files": _files(host, planned),
         "restart": {
             "required": planned.restart_required and not (applied and applied.restart_done),
             "unit": planned.target.unit,
@@ -201,15 +223,16 @@ def _report(options: Options, planned: Planned, applied: "Applied | None") -> Re
     messages = [Message("warning", text) for text in planned.warnings]
     messages += [Message("info", text) for text in planned.notes]
     messages += applied.messages if applied else ()
-    return Report(data, _text_of(options, planned, applied), tuple(messages), None, pending)
+    code = EXIT_NEGATIVE if pending and options.check else EXIT_OK
+    return Report(data, "", tuple(messages), None, code, pending)
 
 
-def _files(planned: Planned) -> list[dict[str, object]]:
+def _files(host: "Host", planned: Planned) -> list[dict[str, object]]:
     from ctk.change.diff import unified_diff
 
     pending = planned.plan.pending
     if not pending:
-        return [{"path": path, "action": "none", "diff": ""} for path in planned.files]
+        return [{"path": shown_path(host, path), "action": "none", "diff": ""} for path in planned.files]
     return [{"path": change.path, "action": change.action, "diff": unified_diff(change)} for change in pending]
 
 
@@ -219,40 +242,20 @@ def _verified(planned: Planned, applied: "Applied | None") -> dict[str, object]:
     return {"method": planned.method, "result": "passed" if planned.method == "parse" else "not-asked"}
 
 
-def _text_of(options: Options, planned: Planned, applied: "Applied | None") -> str:
-    from ctk.cli.engine_text import render
-
-    return render(options, planned, applied)
-
-
-def _combine(command: str, options: Options, reports: list[Report]) -> Result:
-    errors: list[ErrorInfo] = []
-    codes = [EXIT_OK]
+def _combine(
+    command: str, options: Options, reports: list[Report], errors: tuple[ErrorInfo, ...] = (), exit_code: int = EXIT_OK
+) -> Result:
     for report in reports:
         if report.error is not None:
-            name = f"{report.data['engine']} ({report.data['installation']})"
-            info = error_info(report.error)
-            errors.append(info._replace(message=f"{name}: {info.message}") if len(reports) > 1 else info)
-            codes.append(report.error.exit_code)
-        if report.pending and options.check:
-            codes.append(EXIT_NEGATIVE)
+            name = f"{report.data['engine']} ({report.data['installation']}): " if len(reports) > 1 else ""
+            errors = (*errors, report.error._replace(message=name + report.error.message))
+    messages = [Message("warning", text) for text in options.warnings]
+    messages += [message for report in reports for message in report.messages]
     return Result(
         command,
         {"dry_run": not options.writes, "engines": [report.data for report in reports]},
-        max(codes),
+        max([exit_code, *(report.exit_code for report in reports)]),
         text="".join(report.text for report in reports),
-        messages=tuple(message for report in reports for message in report.messages),
-        errors=tuple(errors),
+        messages=tuple(dict.fromkeys(messages)),  # two engines may meet the same fault of the host
+        errors=errors,
     )
-
-
-def stdout_is_colourful() -> bool:
-    """Whether a diff may be coloured."""
-    from ctk.cli.output import wants_colour
-
-    return wants_colour(sys.stdout)
-
-
-def resulting_text(change: FileChange) -> str:
-    """The file as it would be, for --print."""
-    return (change.after or b"").decode("utf-8", "backslashreplace")

@@ -4,11 +4,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from ctk.cli.output import wants_colour
+from ctk.cli.paths import shown_path
 from ctk.runtime.planned import Planned
+from ctk.runtime.targets import is_known_missing
 
 if TYPE_CHECKING:
     from ctk.change.apply import Applied
+    from ctk.change.plan import FileChange
     from ctk.cli.engine_run import Options
+    from ctk.host import Host
+
+PRESENT = {"create": "create", "edit": "change", "remove": "remove"}
+PAST = {"create": "created", "edit": "changed", "remove": "removed"}
 
 METHODS = {
     "config-dump": "containerd's own config dump",
@@ -18,22 +25,34 @@ METHODS = {
 }
 
 
-def render(options: "Options", planned: Planned, applied: "Applied | None") -> str:
+def render(host: "Host", options: "Options", planned: Planned, applied: "Applied | None") -> str:
     """What one engine's run did, or would do."""
     if options.print_file:
-        return _whole_files(planned)
-    lines = [_diffs(planned), _summary(planned, applied), _restart_line(planned, applied)]
+        return _whole_files(host, planned)
+    lines = [_diffs(planned), _summary(host, planned, applied)]
+    if options.verbose:
+        lines.append(_details(host, planned))
+    lines.append(_restart_line(planned, applied))
     if applied is not None and applied.journal_id:
         lines.append(f"Undo with: ctk runtime rollback {applied.journal_id}\n")
     return "".join(lines)
 
 
-def _whole_files(planned: Planned) -> str:
-    parts = []
-    for change in planned.plan.pending:
-        text = (change.after or b"").decode("utf-8", "backslashreplace")
-        parts.append(text if len(planned.plan.pending) == 1 else f"# {change.path}\n{text}")
-    return "\n".join(parts)
+def _whole_files(host: "Host", planned: Planned) -> str:
+    """The files as they would be; where nothing is to be done, as they are."""
+    files = [(change.path, change.after or b"") for change in planned.plan.pending]
+    files = files or [(path, host.read_bytes(path)) for path in planned.files if host.exists(path)]
+    texts = [(path, data.decode("utf-8", "backslashreplace")) for path, data in files]
+    if len(texts) == 1:
+        return texts[0][1]
+    return "\n".join(f"# {shown_path(host, path)}\n{text}" for path, text in texts)
+
+
+def _details(host: "Host", planned: Planned) -> str:
+    """-v: what was read, and who is asked whether the result is right."""
+    query = planned.plan.query
+    asked = " ".join(query.argv) if query else "no program (none was found, or none of that host may be run)"
+    return f"  reads  {shown_path(host, planned.target.config)}\n  asks   {asked}\n"
 
 
 def _diffs(planned: Planned) -> str:
@@ -43,22 +62,36 @@ def _diffs(planned: Planned) -> str:
     return render_coloured_diff(text) if text and wants_colour(sys.stdout) else text
 
 
-def _summary(planned: Planned, applied: "Applied | None") -> str:
+def _summary(host: "Host", planned: Planned, applied: "Applied | None") -> str:
     name = f"{planned.target.engine} ({planned.target.installation})"
-    paths = ", ".join(change.path for change in planned.plan.pending)
-    if not planned.plan.pending:
-        where = f" ({', '.join(planned.files)})" if planned.files else ""
-        return f"{name}: nothing to do{where}.\n"
+    pending = planned.plan.pending
+    if not pending:
+        return f"{name}: nothing to do{_why_nothing(host, planned)}.\n"
     if applied is None:
-        return f"{name}: would change {paths}. Nothing was written.\n"
-    proof = METHODS.get(applied.verified.method)
-    return f"{name}: changed {paths}" + (f", proved with {proof}.\n" if proof else ".\n")
+        return f"{name}: would {_actions(pending, PRESENT)}. Nothing was written.\n"
+    is_gone = all(change.after is None for change in pending)
+    proof = "" if is_gone else METHODS.get(applied.verified.method)
+    return f"{name}: {_actions(pending, PAST)}" + (f", proved with {proof}.\n" if proof else ".\n")
+
+
+def _why_nothing(host: "Host", planned: Planned) -> str:
+    files = ", ".join(shown_path(host, path) for path in planned.files)
+    name = dict(planned.plan.facts).get("runtime")
+    if planned.plan.operation == "unconfigure" and name:
+        return f", no runtime {name!r} in {files}"
+    return f" ({files})" if files else ""
+
+
+def _actions(pending: "tuple[FileChange, ...]", verbs: dict[str, str]) -> str:
+    return ", ".join(f"{verbs[change.action]} {change.path}" for change in pending)
 
 
 def _restart_line(planned: Planned, applied: "Applied | None") -> str:
+    target = planned.target
     if applied is not None and applied.restart_done:
-        return f"{planned.target.unit} was restarted and answers.\n"
-    if not planned.restart_required:
+        return f"{target.unit} was restarted and answers.\n"
+    if not planned.restart_required or (is_known_missing(target) and not target.explicit):
         return ""
     when = "Then" if applied is None else "Now"
-    return f"{when} take it up with: systemctl {planned.restart_action} {planned.target.unit}\n"
+    scope = "--user " if target.installation == "rootless" else ""
+    return f"{when} take it up with: systemctl {scope}{planned.restart_action} {target.unit}\n"

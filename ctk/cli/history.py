@@ -1,16 +1,14 @@
 """`ctk runtime history` and `ctk runtime rollback`: options and screens; the journal does the rest."""
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from ctk.change.journal import Journal
-from ctk.change.state import state_directory
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.engine_run import Options, run_targets
-from ctk.errors import UsageFault
+from ctk.cli.engine_run import Options, check_options, run_targets
+from ctk.cli.paths import journal_of
 from ctk.result import Message, Result
 from ctk.runtime.planned import Planned, restart_request
 from ctk.runtime.request import DEFAULTS, Request
@@ -24,11 +22,6 @@ if TYPE_CHECKING:
 HELP = {"help_option_names": ["--help", "-h"]}
 
 
-def _journal(app: App) -> Journal:
-    host = app.host()
-    return Journal(state_directory("" if host.is_live else host.root, os.environ, os.geteuid()))
-
-
 @click.command(cls=CtkCommand, name="history", context_settings=HELP)
 @click.option("--verbose", "-v", is_flag=True, help="Show each run's whole command line.")
 @shared_options
@@ -39,7 +32,7 @@ def history(app: App, /, verbose: bool) -> None:
 
     app.command = "runtime history"
     app.refuse_snapshot()
-    found = read_history(_journal(app))
+    found = read_history(journal_of(app.host()))
     data = {
         "entries": [row._asdict() | {"files": [{"action": a, "path": p} for a, p in row.files]} for row in found.rows],
         "damaged": [{"name": name, "reason": reason} for name, reason in found.damaged],
@@ -69,13 +62,10 @@ def rollback(app: App, /, entry_id: str, dry_run: bool, check: bool, restart: bo
     If a file is no longer as that run left it, nothing is done and the difference is shown.
     """
     app.command = "runtime rollback"
-    app.refuse_snapshot()
-    host = app.host()
-    if restart and not host.is_live:
-        raise UsageFault("--restart cannot be used with --root: no program of that host is run")
-    journal = _journal(app)
-    entry = journal.load(entry_id)
     options = Options(Request(restart=restart), dry_run=dry_run, check=check)
+    check_options(app, options)
+    journal = journal_of(app.host())
+    entry = journal.load(entry_id)
 
     def plan(_host: "Host", request: Request, target: Target) -> Planned:
         return _plan(journal, entry, request, target)

@@ -2,7 +2,8 @@
 
 import click
 
-from ctk.cli.app import App
+from ctk.cli import finish_with_help
+from ctk.cli.app import shared_options
 from ctk.cli.arguments import CtkGroup
 
 
@@ -19,9 +20,9 @@ class RuntimeGroup(CtkGroup):
 
 
 @click.group(cls=RuntimeGroup, invoke_without_command=True, context_settings={"help_option_names": ["--help", "-h"]})
+@shared_options
 @click.pass_context
 def runtime(ctx: click.Context) -> None:
     """Make Docker, containerd and CRI-O run GPU containers, and undo it."""
-    ctx.ensure_object(App)
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        finish_with_help(ctx)

@@ -1,14 +1,22 @@
 """`ctk runtime status`: options and screen; looks through ctk.runtime.status."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.errors import EXIT_FAILED, EXIT_OK, NotApplicable, UsageFault
+from ctk.cli.engine_run import absolute_path
+from ctk.cli.output import show_traceback
+from ctk.cli.paths import shown_error, shown_path
+from ctk.errors import EXIT_FAILED, EXIT_OK, CtkError, NotApplicable, UsageFault
 from ctk.result import Message, Result, error_info
-from ctk.runtime.request import DEFAULT_RUNTIME_NAME, ENGINE_NAMES, Request
+from ctk.runtime.request import DEFAULT_RUNTIME_NAME, Request, check_request
 from ctk.runtime.status import RuntimeStatus, collect_status
 from ctk.runtime.targets import Target, choose_targets, found_targets
+
+if TYPE_CHECKING:
+    from ctk.host import Host
 
 YES_NO = {True: "yes", False: "no", None: "not set"}
 
@@ -28,28 +36,45 @@ def status(app: App, /, engine: str | None, installation: str | None, config: st
     Exit 0 whatever it finds, 3 if a file cannot be read, 4 if there is no engine.
     """
     app.command = "runtime status"
+    try:
+        rows = _rows(
+            app, Request(engine=engine, installation=installation, config=absolute_path(app, config or "")), name
+        )
+    except CtkError as error:
+        show_traceback(app)
+        app.finish(Result(app.command, _document(name, []), error.exit_code, errors=(error_info(error),)))
+        return
+    host = app.host()
+    errors = tuple(shown_error(host, row.error) for row in rows if row.error is not None)
+    text = "\n".join(_screen(host, row, name) for row in rows)
+    data = _document(name, [_data(host, row) for row in rows])
+    app.finish(Result(app.command, data, EXIT_FAILED if errors else EXIT_OK, text, _messages(rows), errors))
+
+
+def _document(name: str, engines: list[dict[str, object]]) -> dict[str, object]:
+    return {"runtime": name, "engines": engines}
+
+
+def _rows(app: App, request: Request, name: str) -> list[RuntimeStatus]:
     if app.snapshot_file is not None:
         raise UsageFault(
             "runtime status reads configuration files, which a snapshot does not hold",
             hint="Leave out --snapshot, or use: ctk info --snapshot FILE",
         )
+    check_request(request._replace(name=name))
     host = app.host()
-    targets = _targets(app, engine, installation, config)
-    rows = [collect_status(host, target, name) for target in targets]
-    errors = tuple(error_info(row.error) for row in rows if row.error is not None)
-    data = {"runtime": name, "engines": [_data(row) for row in rows]}
-    text = "\n".join(_screen(row, name) for row in rows)
-    app.finish(Result(app.command, data, EXIT_FAILED if errors else EXIT_OK, text, _messages(rows), errors))
+    return [collect_status(host, target, name) for target in _targets(host, request)]
 
 
-def _targets(app: App, engine: str | None, installation: str | None, config: str | None) -> tuple[Target, ...]:
-    if engine is not None and engine not in (*ENGINE_NAMES, "auto"):
-        raise UsageFault(f"unrecognized runtime {engine!r}", hint=f"--runtime takes one of {', '.join(ENGINE_NAMES)}.")
-    if config is not None or installation is not None or engine not in (None, "auto"):
-        return choose_targets(app.host(), Request(engine=engine, installation=installation, config=config))
-    found = found_targets(app.host())
+def _targets(host: "Host", request: Request) -> tuple[Target, ...]:
+    if request.config is not None or request.installation is not None or request.engine not in (None, "auto"):
+        return choose_targets(host, request)
+    found = found_targets(host)
     if not found:
-        raise NotApplicable("cannot show a status: neither Docker nor containerd nor CRI-O was found here")
+        raise NotApplicable(
+            "cannot show a status: neither Docker nor containerd nor CRI-O was found here",
+            hint="Name one with --runtime to look at its files all the same.",
+        )
     return found
 
 
@@ -61,14 +86,14 @@ def _messages(rows: list[RuntimeStatus]) -> tuple[Message, ...]:
     )
 
 
-def _data(row: RuntimeStatus) -> dict[str, object]:
+def _data(host: "Host", row: RuntimeStatus) -> dict[str, object]:
     view = row.view
     return {
         "engine": row.target.engine,
         "installation": row.target.installation,
-        "config": row.target.config,
+        "config": shown_path(host, row.target.config),
         "registered": view.registered if view else None,
-        "file": view.file if view else None,
+        "file": shown_path(host, view.file) if view and view.file else None,
         "path": view.path if view else None,
         "binary_exists": not row.binary_fault if view and view.path else None,
         "default_runtime": view.default_runtime if view else None,
@@ -79,17 +104,17 @@ def _data(row: RuntimeStatus) -> dict[str, object]:
     }
 
 
-def _screen(row: RuntimeStatus, name: str) -> str:
-    lines = [f"{row.target.engine} ({row.target.installation})", f"  configuration  {row.target.config}"]
+def _screen(host: "Host", row: RuntimeStatus, name: str) -> str:
+    config = shown_path(host, row.target.config)
+    lines = [f"{row.target.engine} ({row.target.installation})", f"  configuration  {config}"]
     view = row.view
     if view is None:
         return "\n".join([*lines, "  could not be read (see below)", ""])
-    registered = f"registered in {view.file}" if view.registered else "not registered"
-    lines.append(f"  {name:<13}  {registered}")
+    file = shown_path(host, view.file) if view.file else config
+    lines.append(f"  {name:<13}  " + (f"registered in {file}" if view.registered else "not registered"))
     if view.path:
         lines.append(f"  program        {view.path}" + (f" ({row.binary_fault})" if row.binary_fault else ""))
-    default = view.default_runtime or "the engine's own"
-    lines.append(f"  default        {default}")
+    lines.append(f"  default        {view.default_runtime or 'not set: the engine has its own'}")
     lines.append(f"  CDI            {YES_NO[view.cdi_enabled]}")
-    lines.append(f"  daemon         {row.daemon_detail}")
+    lines.append(f"  in force       {row.daemon_detail}")
     return "\n".join([*lines, ""])

@@ -9,8 +9,10 @@ from ctk.runtime.sources import read_source
 from ctk.runtime.targets import Target
 
 if TYPE_CHECKING:
+    from ctk.change.journal import Journal
     from ctk.host import Host
 
+DEPRECATED = "--config-mode=oci-hook is deprecated: an OCI hook acts on every container; prefer CDI"
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -38,5 +40,20 @@ def plan_hook(host: "Host", file: str, hook_path: str) -> Planned:
     change = FileChange(display_path(host, file), source.target, source.data, after)
     plan = Plan("configure", "oci-hook", (change,) if change.action != "none" else (), facts=(("engine", "oci-hook"),))
     target = Target("oci-hook", "system", file, None)
-    warning = "--config-mode=oci-hook is deprecated: an OCI hook acts on every container; prefer CDI"
-    return Planned(target, plan, warnings=(warning,), files=(file,))
+    return Planned(target, plan, warnings=(DEPRECATED,), files=(file,))
+
+
+def plan_hook_removal(host: "Host", file: str, hook_path: str, journal: "Journal") -> Planned:
+    """The plan that takes the hook file away, or gives back what the journal shows; a changed file stays."""
+    source = read_source(host, file)
+    baseline = journal.baseline(source.target)
+    target = Target("oci-hook", "system", file, None)
+    plan = Plan("unconfigure", "oci-hook", (), facts=(("engine", "oci-hook"),))
+    is_restored = baseline is not None and baseline.holds_only_ours(source.data)
+    if source.data is None or not (is_restored or source.data == hook_document(hook_path).encode()):
+        changed = () if source.data is None else (f"{file} is not as ctk writes it: it is left as it is",)
+        return Planned(target, plan, warnings=changed, method="none", files=(file,))
+    before = baseline.before if baseline is not None and is_restored else None
+    folders = tuple(reversed(baseline.created_folders)) if baseline is not None and before is None else ()
+    change = FileChange(display_path(host, file), source.target, source.data, before, remove_folders=folders)
+    return Planned(target, plan._replace(changes=(change,)), method="none", files=(file,))

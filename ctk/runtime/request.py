@@ -10,6 +10,7 @@ DEFAULT_RUNTIME_PATH = "nvidia-container-runtime"
 ABSOLUTE_DEFAULT_PATH = "/usr/bin/nvidia-container-runtime"
 DEFAULT_HOOK_PATH = "/usr/bin/nvidia-container-runtime-hook"
 HOOK_MODES = ("oci-hook", "hook")
+CONFIG_MODES = ("", "config-file", "config")
 FORCE_NAMES = (
     "missing-binary",
     "generated-file",

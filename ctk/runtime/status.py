@@ -71,9 +71,9 @@ def _daemon(host: "Host", target: Target, sources: tuple[Source, ...], view: Run
     record = target.record
     running = record.running if record else False
     if isinstance(running, Unknown):
-        return FILES_ONLY, f"daemon not looked at: {running.reason}"
+        return FILES_ONLY, f"not known, file view only: {running.reason}"
     if not running:
-        return NOT_RUNNING, "the daemon does not run: file view only"
+        return NOT_RUNNING, "daemon not running: file view only"
     if target.engine == "docker":
         return _docker(host, target, view, name)
     return _by_time(host, target, sources)

@@ -65,12 +65,11 @@ def plan_unconfigure(host: "Host", request: Request, target: Target, journal: Jo
     if removal.judge is not None and all(change.after is not None for change in changes):
         question = query(host, target, removal.method, removal.arguments, removal.judge, is_answer=removal.is_answer)
         plan = plan._replace(query=question)
-    notes = () if changes else (f"no runtime {request.name!r} in {target.config}",)
     return Planned(
         target,
         plan,
         warnings=outcome.warnings,
-        notes=(*outcome.notes, *notes),
+        notes=outcome.notes,
         restart_required=bool(changes),
         restart_action="restart" if outcome.needs_restart else "reload",
         files=(removal.sources[0].path,),

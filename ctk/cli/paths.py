@@ -1,0 +1,42 @@
+"""Paths of a host below --root as this machine names them: in what is shown, and the state folder; reads nothing."""
+
+import os
+from typing import TYPE_CHECKING
+
+from ctk.change.journal import Journal
+from ctk.change.state import state_directory
+from ctk.errors import CtkError
+from ctk.result import ErrorInfo, error_info
+from ctk.runtime.planned import display_path
+
+if TYPE_CHECKING:
+    from ctk.host import Host
+
+
+def shown_path(host: "Host", path: str) -> str:
+    """The path with --root in front, unless it is there already (paths of the journal are)."""
+    return path if _is_shown(host, path) else display_path(host, path)
+
+
+def shown_error(host: "Host", error: CtkError) -> ErrorInfo:
+    """The error as data, its file as this machine names it; hints keep the names that options take."""
+    info = error_info(error)
+    if info.path is None or _is_shown(host, info.path):
+        return info
+    shown = display_path(host, info.path)
+    message = info.message if shown in info.message else info.message.replace(info.path, shown)
+    return info._replace(path=shown, message=message)
+
+
+def _is_shown(host: "Host", path: str) -> bool:
+    return host.is_live or not path.startswith("/") or path.startswith(host.root.rstrip("/") + "/")
+
+
+def state_of(host: "Host") -> str:
+    """The folder of ctk's journal and locks for this host and this caller."""
+    return state_directory("" if host.is_live else host.root, os.environ, os.geteuid())
+
+
+def journal_of(host: "Host") -> Journal:
+    """The journal of this host and this caller."""
+    return Journal(state_of(host))
