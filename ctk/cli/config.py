@@ -1,0 +1,55 @@
+"""`ctk config`: the group, and NVIDIA's form `ctk config --set key=value --in-place`; edits are made elsewhere."""
+
+import click
+
+from ctk.cli.app import App, shared_options
+from ctk.cli.arguments import CtkGroup
+
+
+class ConfigGroup(CtkGroup):
+    """The members, in the order people need them; the last two are nvidia-ctk's other names of `default`."""
+
+    rows = (
+        ("get", "ctk.cli.config_views", "get", "Print one value in force."),
+        ("set", "ctk.cli.config_edits", "set_command", "Set keys in the file in force."),
+        ("unset", "ctk.cli.config_edits", "unset", "Take keys out of the file in force."),
+        ("mode", "ctk.cli.config_mode", "mode", "Show or set the runtime's mode, and whether it can work here."),
+        ("explain", "ctk.cli.config_views", "explain", "Say what a key means."),
+        ("validate", "ctk.cli.config_views", "validate", "Look for errors in a file."),
+        ("diff", "ctk.cli.config_views", "diff", "Show what differs from the defaults."),
+        ("default", "ctk.cli.config_edits", "default", "Print or write the default file."),
+        ("generate-default", "ctk.cli.config_edits", "default", "The same as default."),
+        ("create-default", "ctk.cli.config_edits", "default", "The same as default."),
+    )
+
+
+@click.group(cls=ConfigGroup, invoke_without_command=True, context_settings={"help_option_names": ["--help", "-h"]})
+@click.option("--config-file", "--config", "-c", "config_file", metavar="FILE", help="The file in force.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY[=VALUE]", help="Set a key; KEY alone is true.")
+@click.option("--set-list-separator", "separator", default=":", hidden=True)
+@click.option("--in-place", "-i", is_flag=True, help="Write the result to the file in force.")
+@click.option("--output", "-o", metavar="FILE", help="Write the result to FILE.")
+@click.option("--allow-unknown", is_flag=True, help="Set keys that are no settings of the toolkit.")
+@click.option("--no-host-checks", is_flag=True, help="Do not look whether values fit this host (image builds).")
+@click.option("--dry-run", is_flag=True, help="Show the diff; write nothing.")
+@shared_options
+@click.pass_context
+def config(ctx: click.Context, /, **values: object) -> None:
+    """The toolkit's configuration: show, set and check it.
+
+    Without a command: the file in force, or the defaults where there is none, with the --set changes applied.
+
+    \b
+    Examples:
+      ctk config
+      ctk config set nvidia-container-runtime.mode=cdi
+      ctk config --set nvidia-container-cli.no-cgroups --in-place
+    """
+    app = ctx.ensure_object(App)
+    if ctx.invoked_subcommand is not None:
+        if values["config_file"] is not None:
+            ctx.meta["ctk.config_file"] = values["config_file"]
+        return
+    from ctk.cli.config_edits import run_peer_form
+
+    run_peer_form(app, values)
