@@ -7,7 +7,7 @@ from ctk.engines.installations import Daemon
 from ctk.facts.engines import EngineFlag
 from ctk.host.unit_text import Word
 
-SECRET_NAME = re.compile(r"(?i)(token|secret|passw|credential|api-?key)[^=]*=(?=.)")
+SECRET_NAME = re.compile(r"(?i)(token|secret|passw|credential|api[-_]?key)[^=]*=(?=.)")
 CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 MASK = "***"
 

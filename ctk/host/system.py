@@ -8,6 +8,7 @@ from ctk.facts import Unknown
 from ctk.facts.system import System
 from ctk.host import Host
 from ctk.host.reading import try_exists, try_read_text
+from ctk.host.unit_text import parse_environment_file
 
 OS_RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release")
 """The first that exists counts, even if it is empty: os-release(5)."""
@@ -66,20 +67,8 @@ def collect_host_name(host: Host) -> str | None | Unknown:
 
 
 def parse_os_release(text: str) -> dict[str, str]:
-    """os-release(5): shell-like assignments, one a line, quotes optional."""
-    import shlex
-
-    found = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().partition("=")
-        if not equals or name.startswith("#"):
-            continue
-        try:
-            words = shlex.split(value)
-        except ValueError:
-            words = [value.strip("\"'")]
-        found[name] = " ".join(words)
-    return found
+    """os-release(5): shell-like assignments, quotes optional; unlike an EnvironmentFile's, none spans lines."""
+    return {name: value for line in text.splitlines() for name, value, _ in parse_environment_file(line)}
 
 
 def normalize_distribution(identity: str) -> str:
