@@ -16,12 +16,13 @@ def completion(app: App, shell: str) -> None:
 
     Example: ctk completion bash > /etc/bash_completion.d/ctk
     """
-    from click.shell_completion import get_completion_class
+    from click.shell_completion import ShellComplete, get_completion_class
 
     from ctk.cli import root
 
     app.command = "completion"
     shell_class = get_completion_class(shell)
     assert shell_class is not None  # noqa: S101 - click knows every shell of the choice
-    script = shell_class(root, {}, "ctk", "_CTK_COMPLETE").source()
+    # The base class's method: bash's own starts a bash to look at its version, and there may be none here.
+    script = ShellComplete.source(shell_class(root, {}, "ctk", "_CTK_COMPLETE"))
     app.finish(Result("completion", {"shell": shell, "script": script}, text=script))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ctk.change.plan import FileChange, Plan
 from ctk.errors import UsageFault
 from ctk.runtime.planned import Planned, display_path
+from ctk.runtime.request import check_text
 from ctk.runtime.sources import read_source
 from ctk.runtime.targets import Target
 
@@ -22,6 +23,7 @@ def hook_document(hook_path: str) -> str:
 
     if not hook_path.startswith("/"):
         raise UsageFault(f"--nvidia-runtime-hook-path must be an absolute path, not {hook_path!r}")
+    check_text("--nvidia-runtime-hook-path", hook_path)
     folder, _, name = hook_path.rpartition("/")
     path = SEARCH_PATH if folder in SEARCH_PATH.split(":") else f"{SEARCH_PATH}:{folder}"
     document = {

@@ -80,6 +80,8 @@ def check_request(request: Request) -> None:
         raise UsageFault(f"unrecognized runtime {request.engine!r}", hint=f"--runtime takes one of {known}.")
     if not request.name.strip():
         raise UsageFault("the runtime's name is empty", hint="Leave out --nvidia-runtime-name, or give it a name.")
+    check_text("--nvidia-runtime-name", request.name)
+    check_text("--nvidia-runtime-path", request.path)
     if request.config_source not in ("file", "command"):
         raise UsageFault(
             f"unrecognized config source {request.config_source!r}", hint="--config-source takes file or command."
@@ -92,6 +94,14 @@ def check_request(request: Request) -> None:
     unknown = sorted(request.forced - set(FORCE_NAMES))
     if unknown:
         raise UsageFault(f"--force does not know {unknown[0]!r}", hint=f"It takes: {', '.join(FORCE_NAMES)}.")
+
+
+def check_text(option: str, value: str) -> None:
+    """Raise UsageFault for bytes that are no UTF-8: the engines' files cannot hold them."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UsageFault(f"{option} must be UTF-8, not {value!r}", hint="Nothing was changed.") from error
 
 
 def check_drop_in(request: Request, engine: str) -> None:
