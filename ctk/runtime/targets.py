@@ -37,7 +37,8 @@ class Target(NamedTuple):
             return f"{self.engine}-{self.installation}"
         from zlib import crc32
 
-        return f"{self.engine}-{crc32(self.config.encode("utf-8", "surrogateescape")):08x}"
+        checksum = crc32(self.config.encode("utf-8", "surrogateescape"))
+        return f"{self.engine}-{checksum:08x}"
 
     @property
     def row(self) -> Installation | None:
