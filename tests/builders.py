@@ -1,0 +1,82 @@
+"""Valid values of the data model, one word each; override what a test is about."""
+
+from ctk.facts.engines import EngineFlag, EngineInstallation
+from ctk.facts.kubelet import Kubelet
+from ctk.facts.snapshot import Snapshot
+from ctk.facts.system import System
+from ctk.facts.toolkit import ToolBinary
+
+
+def make_engine(**changes: object) -> EngineInstallation:
+    """A running dockerd of the system, as Debian installs it."""
+    values: dict[str, object] = {
+        "engine": "docker",
+        "installation": "system",
+        "binary": "/usr/sbin/dockerd",
+        "version": "26.1.5",
+        "config_path": "/etc/docker/daemon.json",
+        "config_origin": "default",
+        "config_exists": True,
+        "socket": "/run/docker.sock",
+        "unit": "docker.service",
+        "unit_files": ("/usr/lib/systemd/system/docker.service",),
+        "flags": (make_flag(),),
+        "running": True,
+        "pid": 812,
+        "running_since": "2024-05-01T08:00:25Z",
+    }
+    return EngineInstallation(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_flag(**changes: object) -> EngineFlag:
+    """A flag of docker.service."""
+    values = {"name": "host", "value": "fd://", "origin": "/usr/lib/systemd/system/docker.service", "line": 14}
+    return EngineFlag(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_system(**changes: object) -> System:
+    """A Debian server."""
+    values: dict[str, object] = {
+        "distribution": "debian",
+        "distribution_version": "12",
+        "distribution_name": "Debian GNU/Linux 12 (bookworm)",
+        "distribution_like": (),
+        "kernel": "6.1.0-21-amd64",
+        "architecture": "x86_64",
+        "init": "systemd",
+        "container": None,
+        "wsl": None,
+        "jetson": False,
+    }
+    return System(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_kubelet(**changes: object) -> Kubelet:
+    """A kubelet on the system's containerd."""
+    values: dict[str, object] = {
+        "runtime_endpoint": "unix:///run/containerd/containerd.sock",
+        "endpoint_origin": "/var/lib/kubelet/config.yaml",
+        "cgroup_driver": "systemd",
+        "running": True,
+    }
+    return Kubelet(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_tool(**changes: object) -> ToolBinary:
+    """NVIDIA's runtime, installed."""
+    values = {"name": "nvidia-container-runtime", "path": "/usr/bin/nvidia-container-runtime", "version": "1.17.4"}
+    return ToolBinary(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_snapshot(**changes: object) -> Snapshot:
+    """A healthy Docker host without a kubelet."""
+    values: dict[str, object] = {
+        "taken_at": "2024-05-02T09:00:00Z",
+        "ctk_version": "0.1.0",
+        "host_name": "gpu-node-7.example.org",
+        "system": make_system(),
+        "engines": (make_engine(),),
+        "kubelet": None,
+        "toolkit": (make_tool(),),
+    }
+    return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
