@@ -45,7 +45,23 @@ def kind_of(value: object) -> str:
 
 def duplicates(text: str) -> list[tuple[Path, int, int]]:
     """Every repetition of a key in one object: (path, line, column); array elements count as their index."""
+    if not _repeats(text):
+        return []
     return _duplicates_at(text, scan.skip_whitespace(text, 0), ())
+
+
+def _repeats(text: str) -> bool:
+    """Whether there is any repetition, which is rare and therefore asked first, without places."""
+    import json
+
+    found = False
+
+    def watch(members: list[tuple[str, object]]) -> None:
+        nonlocal found
+        found = found or len({key for key, _ in members}) < len(members)
+
+    json.loads(text, object_pairs_hook=watch)
+    return found
 
 
 def _duplicates_at(text: str, start: int, path: Path) -> list[tuple[Path, int, int]]:
@@ -250,11 +266,11 @@ def _lead_of_new_member(text: str, span: scan.ObjectSpan, style: scan.Style) -> 
 
 def _is_beside_one_line(text: str, span: scan.ObjectSpan, depth: int) -> bool:
     """Whether the last filled object beside a new member of this depth is written on one line."""
-    starts = [member.value_start for member in span.members if text[member.value_start] == "{"]
-    filled = [start for start in starts if scan.depth_of(text, start)]
-    if not filled or not depth:
-        return False
-    return scan.is_on_one_line(text, filled[-1]) and scan.depth_of(text, filled[-1]) >= depth
+    for member in reversed(span.members):
+        found = scan.depth_of(text, member.value_start)
+        if found:
+            return depth > 0 and found >= depth and scan.is_on_one_line(text, member.value_start)
+    return False
 
 
 def _open(text: str, found: _Found, value: object, style: scan.Style) -> str:

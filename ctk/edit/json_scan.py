@@ -1,6 +1,7 @@
 """Where the tokens of a valid JSON text stand and how the text is laid out; judges no text and changes none."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -146,12 +147,12 @@ def is_on_one_line(text: str, start: int) -> bool:
 
 
 def depth_of(text: str, start: int) -> int:
-    """How many levels of filled objects the object at `start` has, itself included."""
-    deepest = 0
-    for member in scan_object(text, start).members:
-        below = depth_of(text, member.value_start) if text[member.value_start] == "{" else 0
-        deepest = max(deepest, below + 1)
-    return deepest
+    """How many levels of filled objects the value at `start` has, itself included; arrays have none."""
+    return _levels(text_decoder().raw_decode(text, start)[0])
+
+
+def _levels(value: object) -> int:
+    return 1 + max(map(_levels, value.values())) if isinstance(value, dict) and value else 0
 
 
 def unit_of(text: str, span: ObjectSpan) -> str:
@@ -165,7 +166,7 @@ def unit_of(text: str, span: ObjectSpan) -> str:
 
 def style_of(text: str, span: ObjectSpan, root: ObjectSpan) -> Style:
     """How to write a new member of `span`, learnt from its last member, else from the first of the file."""
-    units = (unit for each in (span, *objects_below(text, root)) if (unit := unit_of(text, each)))
+    units = (unit for each in chain((span,), objects_below(text, root)) if (unit := unit_of(text, each)))
     first_break = text.find("\n")
     newline = "\r\n" if first_break > 0 and text[first_break - 1] == "\r" else "\n"
     model = span if span.members else root
