@@ -123,9 +123,6 @@ def test_nothing_found_is_said() -> None:
 def test_all_unknown_host_is_readable() -> None:
     unknown = Unknown("permission denied")
     system = make_system(
-        **dict.fromkeys(["distribution", "distribution_version", "distribution_name", "kernel"], unknown)
-    )
-    system = make_system(
         distribution_name=unknown,
         kernel=unknown,
         architecture=unknown,

@@ -23,9 +23,8 @@ def test_any_snapshot_survives_json(snapshot: Snapshot) -> None:
     assert snapshot_from_document(json.loads(json.dumps(snapshot_to_document(snapshot)))) == snapshot
 
 
-@given(SNAPSHOTS)
-def test_document_is_plain_json_with_stable_keys(snapshot: Snapshot) -> None:
-    document = snapshot_to_document(snapshot)
+def test_document_has_every_field_and_a_version() -> None:
+    document = snapshot_to_document(make_snapshot())
     assert set(document) == {VERSION_KEY, *(field.name for field in fields(Snapshot))}
     assert document[VERSION_KEY] == "1.0"
 
