@@ -87,6 +87,8 @@ SUPPRESSION = re.compile(
     r"#\s*(noqa|type:\s*ignore)(?P<codes>(\s*:\s*[A-Z]+[0-9]+(\s*,\s*[A-Z]+[0-9]+)*)|\[[\w, -]+\])?"
 )
 
+POSSESSIVE = re.compile(r"\(\?>|(?<!\\)[*+?}]\+")
+
 
 class Module(NamedTuple):
     """One source file: name as imported ("ctk.host.local"), its text and its syntax tree."""
@@ -257,6 +259,21 @@ def naming_faults(module: Module) -> Iterator[str]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.strip("_") in VAGUE_FUNCTIONS:
             yield f"{module.name}:{node.lineno}: {node.name} does not say what the function does"
+
+
+def pattern_faults(module: Module) -> Iterator[str]:
+    """No possessive quantifier, no atomic group: Python 3.11.0 to 3.11.4, Debian 12's among them, match them wrongly.
+
+    Fixed in 3.11.5 (python/cpython issues 101955 and 106052): a group in such a repeat may end in the wrong place.
+    """
+    for call in ast.walk(module.tree):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        if not (isinstance(call.func.value, ast.Name) and call.func.value.id == "re"):
+            continue
+        for node in ast.walk(call):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and POSSESSIVE.search(node.value):
+                yield f"{module.name}:{node.lineno}: possessive or atomic; Debian 12's Python matches it wrongly"
 
 
 def opening_faults(module: Module) -> Iterator[str]:

@@ -47,6 +47,7 @@ RULES_OF_CTK: dict[str, Rule] = {
     "purity": lambda module: rules.purity_faults(module, KNOWN),
     "confinement": lambda module: rules.confinement_faults(module, KNOWN),
     "writing": rules.writing_faults,
+    "pattern": rules.pattern_faults,
 }
 RULES_OF_ALL: dict[str, Rule] = {
     "size": rules.size_faults,
@@ -99,6 +100,8 @@ BROKEN = [
     ("writing", "ctk.host.local", "import shutil\nshutil.rmtree('f')"),
     ("writing", "ctk.runtime", "Path('f').write_text('x')"),
     ("writing", "ctk.runtime", "Path('f').open('w')"),
+    ("pattern", "ctk.edit.toml", "import re\nre.compile(r'(?:a|b)*+')"),
+    ("pattern", "ctk.edit.toml", "import re\nre.match('x' r'(?>a|b)', text)"),
     ("size", "ctk.runtime", "x = 1\n" * 401),
     ("size", "ctk.runtime", "def f():\n" + "    x = 1\n" * 60),
     ("naming", "ctk.host.utils", ""),
@@ -124,6 +127,7 @@ ALLOWED = [
     ("ctk.change.apply", "import os\nimport subprocess\nos.replace('a', 'b')\nopen('f', 'w')"),
     ("ctk.host.local", "import subprocess\nimport os\nopen('f')\nopen('f', 'rb')\nos.stat('f')\n'a'.replace('a', 'b')"),
     ("ctk.doctor.checks.cdi", "from ctk.doctor.model import Check\nfrom ctk.engines.base import Layer\nimport re"),
+    ("ctk.edit.text", "import re\nre.compile(r'a*\\+b+?[+]')\nx = '+++ '"),
     ("ctk.runtime", "import os  # no" + "qa: F401 - loaded for its side effect"),
 ]
 
