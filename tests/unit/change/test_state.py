@@ -39,3 +39,8 @@ def test_has_unfinished_tells_by_a_folder_s_name(scene: Scene) -> None:
 )
 def test_keys_become_plain_file_names(key: str, name: str) -> None:
     assert file_name_of(key) == name
+
+
+def test_a_root_whose_links_lead_elsewhere_is_resolved_by_the_caller() -> None:
+    assert state_directory("/srv/host", {}, 0, lambda path: f"/srv/host/real{path}") == "/srv/host/real/var/lib/ctk"
+    assert state_directory("/srv/host", {"CTK_STATE_DIR": "/x"}, 0, lambda path: "never") == "/x"
