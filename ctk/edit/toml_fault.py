@@ -103,19 +103,25 @@ def _repeated(text: str, offset: int) -> _Cause | None:
 
 
 def _clash(text: str, earlier: "list[Section | Member]", last: "Section | Member") -> _Cause | None:
-    from ctk.edit.toml_render import dotted
+    """The earlier statement that the last one repeats, else the one that gives its place to something else."""
     from ctk.edit.toml_scan import Section
 
-    name = dotted(tuple(str(key) for key in last.path))
-    word = f"the table [{name}]" if isinstance(last, Section) else f"the key {name}"
+    is_table = isinstance(last, Section)
+    word = f"the table [{_name(last)}]" if is_table else f"the key {_name(last)}"
     for statement in earlier:
-        if statement.path == last.path and isinstance(statement, Section) == isinstance(last, Section):
+        if statement.path == last.path and isinstance(statement, Section) == is_table:
             line = position(text, statement.start)[0]
             return _Cause(f"{word} stands here a second time, the first one is in line {line}", last.start)
     for statement in earlier:
         shorter = min(len(statement.path), len(last.path))
-        if statement.path[:shorter] == last.path[:shorter] and not isinstance(statement, Section):
+        below = not isinstance(statement, Section) and statement.path[:shorter] == last.path[:shorter]
+        if below or _name(statement) == _name(last):
             line = position(text, statement.start)[0]
-            clash = dotted(tuple(str(key) for key in statement.path))
-            return _Cause(f"{word} cannot stand beside {clash} in line {line}", last.start)
+            return _Cause(f"{word} cannot stand beside {_name(statement)} in line {line}", last.start)
     return None
+
+
+def _name(statement: "Section | Member") -> str:
+    from ctk.edit.toml_render import dotted
+
+    return dotted(tuple(key for key in statement.path if isinstance(key, str)))

@@ -123,7 +123,7 @@ def test_add_table_writes_and_remove_takes_back(case: str) -> None:
     assert remove(result, table) == text
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[str, int, int, str | None]] = {
     "key-twice": ("a = 1\nb = 2\na = 3\n", 3, 1, "the key a stands here a second time, the first one is in line 1"),
     "table-twice": (
         "[a.b]\n[c]\n  [a.'b']\n",
@@ -132,6 +132,19 @@ FAULTS = {
         "the table [a.b] stands here a second time, the first one is in line 1",
     ),
     "table-over-key": ("[a]\nx = 1\n[a.x]\n", 3, 1, "the table [a.x] cannot stand beside a.x in line 2"),
+    "table-and-array-of-tables": ("[a]\n[[a]]\n", 2, 1, "the table [a] cannot stand beside a in line 1"),
+    "table-over-dotted-keys": ("[a]\nb.c = 1\n[a.b]\n", 3, 1, "the table [a.b] cannot stand beside a.b.c in line 2"),
+    "key-over-dotted-keys": ("a.b = 1\na = 2\n", 2, 1, "the key a cannot stand beside a.b in line 1"),
+    "table-twice-behind-a-fake-one": (
+        's = """\n[a]\n"""\n[a]\n[a]\n',
+        5,
+        1,
+        "the table [a] stands here a second time, the first one is in line 4",
+    ),
+    "braces-twice": ("t = { a = 1, a = 2 }\n", 1, 19, "duplicate inline table key 'a'"),
+    "template-in-a-value": ("a = 1\nb = {{ .X }}\n", 2, 5, "this is a Go template, not TOML"),
+    "braces-in-a-comment-are-no-template": ("# {{ }}\na\n", 2, 2, "expected '=' after a key in a key/value pair"),
+    "number-too-long": (f"a = {'1' * 5000}\n", 1, 1, None),
     "go-template": ("a = 1\n  {{- if .X }}\n", 2, 3, "this is a Go template, not TOML"),
     "html": ("\n<!DOCTYPE html>\n", 2, 1, "this is HTML or XML, not TOML"),
     "json": ('{"a": 1}', 1, 1, "this is JSON, not TOML"),
@@ -147,4 +160,5 @@ def test_load_says_where_and_why(case: str) -> None:
     with pytest.raises(ParseFault) as caught:
         load(text, "/etc/c.toml")
     assert (caught.value.line, caught.value.column, caught.value.path) == (line, column, "/etc/c.toml")
-    assert caught.value.message == f"cannot read /etc/c.toml: line {line}, column {column}: {cause}"
+    if cause is not None:  # else the words are those of the Python at hand
+        assert caught.value.message == f"cannot read /etc/c.toml: line {line}, column {column}: {cause}"

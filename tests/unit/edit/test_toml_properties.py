@@ -90,18 +90,20 @@ def _is_blocked(data: dict[str, object], key: Path) -> bool:
     )
 
 
-def _check_add(case: tuple[str, Path], values: dict[str, object]) -> None:
+def _check_add(case: tuple[str, Path], values: dict[str, object], chance: int) -> None:
     text, table = case
     before = tomllib.loads(text)
+    known = [None, *_paths(before, ())[1:]]
+    after_table = known[chance % len(known)]
     old = lookup(before, table)
     try:
-        result = toml.add_table(text, table, values)
+        result = toml.add_table(text, table, values, after=after_table)
     except ParseFault:
         assert old is not MISSING or _is_blocked(before, table)
         return
     after = tomllib.loads(result)
     assert edited_only(before, after, (table,)) == ()
-    assert toml.add_table(result, table, values) is result
+    assert toml.add_table(result, table, values, after=after_table) is result
     if old is MISSING:
         assert is_equal(lookup(after, table), values)
         assert _is_kept(text, result)
@@ -170,7 +172,9 @@ def _check_scan(text: str) -> None:
 
 CHECKS = {
     "set": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), VALUES)(_check_set)),
-    "add": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), TABLES)(_check_add)),
+    "add": lambda examples: settings(max_examples=examples)(
+        given(texts_and_paths(), TABLES, st.integers(0, 99))(_check_add)
+    ),
     "remove": lambda examples: settings(max_examples=examples)(given(texts_and_paths())(_check_remove)),
     "restore": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), TABLES)(_check_restore)),
     "array": lambda examples: settings(max_examples=examples)(given(texts_and_paths(), VALUES)(_check_array)),

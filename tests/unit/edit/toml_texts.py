@@ -121,9 +121,13 @@ class _Writer:
                 later.append((form, name))
             else:
                 body += self.fillers() + self.member(name, form, self.indented * depth)
+                if form == "dotted" and depth < 3 and self.flip():
+                    later.append(("below-dotted", name))
         self.emit(path, body, depth)
         for form, name in later:
-            if form == "header":
+            if form == "below-dotted":
+                self.section((*path, name, "sub"), 1, depth + 2)
+            elif form == "header":
                 self.section((*path, name), self.number(self.size), depth + 1)
             else:
                 self.tables((*path, name), depth + 1)
