@@ -29,7 +29,8 @@ class EditOutcome(NamedTuple):
     """New texts by path (None = remove the file; only paths that change are there), and what people must know.
 
     warnings are sentences; notes are plain information; owned lists the paths, as tuples of keys, that this edit may
-    change in the engine's effective configuration; needs_restart False = a reload is enough.
+    change in the engine's effective configuration; needs_restart False = a reload is enough; kept lists the files in
+    which something of ours stays on purpose, so that they are not as they were before.
     """
 
     texts: Mapping[str, str | None]
@@ -37,6 +38,7 @@ class EditOutcome(NamedTuple):
     notes: tuple[str, ...] = ()
     owned: tuple[tuple[str, ...], ...] = ()
     needs_restart: bool = True
+    kept: tuple[str, ...] = ()
 
 
 class RuntimeView(NamedTuple):

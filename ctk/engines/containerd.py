@@ -1,42 +1,42 @@
-"""containerd: where the nvidia runtime goes and what it inherits; text to text, opens no file, runs no program."""
+"""containerd: where the nvidia runtime goes in its files, and what they say of it; opens no file, runs no program."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctk.edit import toml
-from ctk.edit.compare import edited_only
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
+from ctk.engines.containerd_inherit import (
+    BUILT_IN_DEFAULT,
+    RUNC_TYPE,
+    binary_keys,
+    inherit,
+    is_ours,
+    is_placeholder,
+    old_default_table,
+)
 from ctk.engines.containerd_layout import (
     NEW_FILE_VERSION,
     Layout,
+    absolute_import,
     check_cri_enabled,
+    check_engine_reads,
     import_covers,
-    mixed_versions,
+    import_patterns,
+    layout_warnings,
     read_layout,
 )
 from ctk.engines.layers import Path, Table, look_up
-from ctk.errors import ParseFault, Refused, SelfCheckFault
+from ctk.errors import CtkError, ParseFault, SelfCheckFault
 
-RUNC_TYPE = "io.containerd.runc.v2"
-RUNC_TYPES = ("io.containerd.runc.", "io.containerd.runtime.v1.linux")
-BUILT_IN_DEFAULT = "runc"  # containerd's own default_runtime_name
-ENGINE_DEFAULTS: tuple[object, ...] = (
-    None,
-    "",
-    False,
-    0,
-    [],
-    {},
-    "podsandbox",
-)  # what a dump shows for keys nobody set
+ALWAYS_READ = frozenset({"config-version"})  # looking at files is always allowed
 
 
 class Destination(NamedTuple):
     """Where new keys may go.
 
     drop_in: the file beside the main file. explicit: named by the user, so used for every version. in_main: the main
-    file and no other. foreign_main: another program writes the main file (k0s, k3s), so it is never touched and needs
-    no import of ours. folder_files: the *.toml files that stand in the drop-in's folder today.
+    file and no other. foreign_main: another program writes the main file and merges the drop-in in (k0s, k3s), so the
+    main file is never touched and needs no import of ours. folder_files: the *.toml files in the drop-in's folder.
     """
 
     drop_in: str | None = None
@@ -47,11 +47,15 @@ class Destination(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """An edit under way: the texts so far, by path, and the paths of keys that were touched, by file."""
+    """An edit under way: the texts so far and the keys that were touched, both by file.
+
+    copied: the tables that were copied from other files, which must not change what is in force.
+    """
 
     layout: Layout
     texts: dict[str, str]
     owned: dict[str, list[Path]]
+    copied: list[Path]
 
     def edit(self, document_path: str, key: Path, value: object) -> None:
         """Set one key."""
@@ -63,6 +67,10 @@ class Workspace(NamedTuple):
         self.texts[document_path] = toml.add_table(self.texts[document_path], table, values, after)
         self.owned[document_path].append(table)
 
+    def content(self, document_path: str) -> Table:
+        """A file as it is so far."""
+        return toml.load(self.texts[document_path], document_path)
+
 
 def configure(
     layers: tuple[Layer, ...],
@@ -73,30 +81,33 @@ def configure(
     forced: frozenset[str] = frozenset(),
     dump: Table | None = None,
 ) -> EditOutcome:
-    """Register `spec` in the files of one containerd. layers[0] is the main file, the rest its imports in load order.
+    """Register `spec` in the files of one containerd. layers[0] is the main file; only imported files are in force.
 
-    A drop-in that is still to be made is a layer with text None at the place where it will be read.
-    engine: containerd's version as (major, minor), None if unknown. dump: the parsed `containerd config dump`, used
-    only for the default runtime's name and for what the files do not hold. Raises ParseFault, Refused, SelfCheckFault.
+    A drop-in that may be made is a layer, too; with text None if it is not there. engine: containerd's version as
+    (major, minor), None if unknown. dump: the parsed `containerd config dump`, used only for the default runtime's
+    name and for what the files do not hold. Raises ParseFault, Refused, CtkError(not-imported), SelfCheckFault.
     """
-    layout = read_layout(layers, engine, forced)
-    warnings = [*check_cri_enabled(layout, forced), *mixed_versions(layout)]
+    from ctk.engines.containerd_proof import prove
+
+    foreign = destination.drop_in if destination.foreign_main else None
+    layout = read_layout(layers, engine, forced, merged_elsewhere=foreign)
+    warnings = [*check_cri_enabled(layout, forced), *check_engine_reads(layout, forced), *layout_warnings(layout)]
     target, whole = _choose_file(layout, spec, destination)
     work = _open(layout, target)
-    if not layout.main.content and layout.main.path not in (target, "") and not destination.foreign_main:
-        work.texts[layout.main.path] = _with_version(layout.main.text, NEW_FILE_VERSION)
+    if not layout.main.content and layout.main.path != target and not destination.foreign_main:
+        work.edit(layout.main.path, ("version",), NEW_FILE_VERSION)
     _start_file(work, target, whole)
-    notes = _write_runtime(work, target, spec, dump)
     _write_base(work, target, spec)
-    warnings += _write_default(work, target, spec, forced)
-    warnings += _write_cdi(work, target, spec)
+    notes = _write_runtime(work, target, spec, destination, dump)
+    warnings += _write_default(work, target, spec, destination, forced)
+    warnings += _write_cdi(work, target, spec, destination)
     _write_import(work, target, destination)
-    warnings += _warnings(layout, spec, whole, target)
-    _prove(work, spec)
+    warnings += _warnings(work, spec, target)
+    prove(work, spec, foreign)
     return EditOutcome(
-        _changed(work),
+        changed_texts(work),
         warnings=tuple(warnings),
-        notes=tuple(notes),
+        notes=notes,
         owned=tuple(key for keys in work.owned.values() for key in keys),
     )
 
@@ -104,7 +115,16 @@ def configure(
 def _open(layout: Layout, target: str) -> Workspace:
     texts = {document.path: document.text for document in layout.documents}
     texts.setdefault(target, "")
-    return Workspace(layout, texts, {path: [] for path in texts})
+    return Workspace(layout, texts, {path: [] for path in texts}, [])
+
+
+def changed_texts(work: Workspace) -> dict[str, str | None]:
+    """The new texts of the files that change."""
+    before = {document.path: document.text for document in work.layout.documents}
+    return {path: text for path, text in work.texts.items() if text != before.get(path, "")}
+
+
+# --- where ---------------------------------------------------------------------------------------------------------
 
 
 def _choose_file(layout: Layout, spec: RuntimeSpec, destination: Destination) -> tuple[str, bool]:
@@ -117,185 +137,129 @@ def _choose_file(layout: Layout, spec: RuntimeSpec, destination: Destination) ->
         if drop_in is None:
             raise SelfCheckFault("cannot choose a file: the main file is generated and no drop-in is known")
         return drop_in, False
-    if drop_in and destination.explicit:
-        return drop_in, not _short_drop_in_is_safe(layout)
-    if drop_in and not destination.in_main and layout.version > 2 and layout.merges:
+    if drop_in and destination.explicit and drop_in != layout.main.path:
+        return drop_in, layout.version <= 2
+    if drop_in and not destination.in_main and layout.version > 2 and layout.engine and not _is_stray(layout, drop_in):
         return drop_in, False
-    return layout.section_home().path, False
+    return (layout.main if layout.merges else layout.section_home()).path, False
 
 
-def _short_drop_in_is_safe(layout: Layout) -> bool:
-    return layout.version > 2 and layout.merges is not False
+def _is_stray(layout: Layout, path: str) -> bool:
+    """Whether a file holds something and nothing imports it: an import would bring all of it into force."""
+    document = layout.document(path)
+    return document is not None and bool(document.content) and not layout.is_active(path)
 
 
-def _with_version(text: str, version: int) -> str:
-    return toml.set_value(text, ("version",), version)
+def _home(work: Workspace, key: Path, target: str, destination: Destination) -> str:
+    """The file in which the key is in force, the target if it is in none, or in one that is never touched."""
+    home = work.layout.home_of(key)
+    if home is None or work.copied or (destination.foreign_main and home is work.layout.main):
+        return target
+    return home.path
+
+
+# --- what ----------------------------------------------------------------------------------------------------------
 
 
 def _start_file(work: Workspace, target: str, whole: bool) -> None:
     """Give a new file its version line, and a drop-in that will replace the CRI section a copy of that section."""
     layout = work.layout
-    known = next((document for document in layout.documents if document.path == target), None)
-    content: Table = known.content if known else {}
-    if "version" not in content and layout.version > 1:
-        if content:
-            raise _version_mismatch(target, content.get("version", 1), layout)
+    content = work.content(target)
+    if not content and layout.version > 1:
         work.edit(target, ("version",), layout.version)
-    elif content and content.get("version", 1) != layout.version:
-        raise _version_mismatch(target, content.get("version", 1), layout)
+    elif content.get("version", layout.version) != layout.version:
+        raise ParseFault(
+            f"cannot use {target}: it is config version {content['version']}, but {layout.main.path} is version "
+            f"{layout.version}",
+            hint="Give both files the same version, or name another file with --drop-in-config. Nothing was changed.",
+            path=target,
+        )
     if whole and look_up(content, layout.plugin) is None:
-        section = layout.effective()
+        section = layout.effective(merges=False)
         if section:
             work.add(target, layout.plugin, section, None)
-        work.owned[target].append(layout.plugin)
+            work.copied.append(layout.plugin)
 
 
-def _version_mismatch(target: str, version: object, layout: Layout) -> ParseFault:
-    return ParseFault(
-        f"cannot use {target}: it is config version {version}, but {layout.main.path} is version {layout.version}",
-        hint="Give both files the same version, or name another file with --drop-in-config. Nothing was changed.",
-        path=target,
-    )
-
-
-def _write_runtime(work: Workspace, target: str, spec: RuntimeSpec, dump: Table | None) -> list[str]:
-    """Add the entry, or bring the path of an entry that stands there up to date."""
+def _write_runtime(
+    work: Workspace, target: str, spec: RuntimeSpec, destination: Destination, dump: Table | None
+) -> tuple[str, ...]:
+    """Add the entry, or bring an entry that is in force up to date where it stands."""
     layout = work.layout
     path = layout.runtime(spec.name)
-    content = toml.load(work.texts[target], target)
-    entry = look_up(content, path)
-    if isinstance(entry, Mapping):
-        _update_entry(work, target, spec, entry)
-        return []
-    base, values, notes = _inherit(layout, spec, dump)
-    after = layout.runtime(base) if base and look_up(content, layout.runtime(base)) is not None else None
-    work.add(target, path, values, after)
-    return notes
+    content = work.content(target)
+    if isinstance(look_up(content, path), Mapping):
+        _update_entry(work, target, spec, destination)
+        return ()
+    found = inherit(layout, spec, dump)
+    base = layout.runtime(found.base or BUILT_IN_DEFAULT)
+    work.add(target, path, found.values, base if look_up(content, base) is not None else None)
+    return found.notes
 
 
-def _update_entry(work: Workspace, target: str, spec: RuntimeSpec, entry: Table) -> None:
+def _update_entry(work: Workspace, target: str, spec: RuntimeSpec, destination: Destination) -> None:
     path = work.layout.runtime(spec.name)
-    if "runtime_type" not in entry:
+    entry = look_up(work.layout.effective(merges=bool(work.layout.merges)), path[2:])
+    known: Table = entry if isinstance(entry, Mapping) else {}
+    options = known.get("options")
+    if not known.get("runtime_type"):
         work.edit(target, (*path, "runtime_type"), RUNC_TYPE)
-    options = entry.get("options")
-    for key in _binary_keys(work.layout, options if isinstance(options, Mapping) else {}):
-        work.edit(target, (*path, "options", key), spec.path)
-
-
-def _binary_keys(layout: Layout, options: Table) -> tuple[str, ...]:
-    """BinaryName for the runc shim; version 1 files may still use the old linux shim, which reads Runtime."""
-    return ("BinaryName", "Runtime") if layout.version == 1 or "Runtime" in options else ("BinaryName",)
-
-
-def _inherit(layout: Layout, spec: RuntimeSpec, dump: Table | None) -> tuple[str | None, dict[str, object], list[str]]:
-    """The new entry: all of the default runtime's options, with our binary. Never from an nvidia entry."""
-    section = layout.effective()
-    base, entry, notes = _base_runtime(section.get("containerd"), spec, layout.version)
-    if not entry and dump is not None:
-        base, entry = _base_from_dump(dump, spec)
-    values = dict(entry)
-    values.setdefault("runtime_type", RUNC_TYPE)
-    present = values.get("options")
-    options: dict[str, object] = dict(present) if isinstance(present, Mapping) else {}
-    if spec.systemd_cgroup and not layout.main.content and not entry:
-        options["SystemdCgroup"] = True
-    for key in _binary_keys(layout, options):
-        options[key] = spec.path
-    values["options"] = options
-    return base, values, notes
-
-
-def _base_runtime(containerd: object, spec: RuntimeSpec, version: int) -> tuple[str | None, Table, list[str]]:
-    table: Table = containerd if isinstance(containerd, Mapping) else {}
-    runtimes = table.get("runtimes")
-    entries: Table = runtimes if isinstance(runtimes, Mapping) else {}
-    default = table.get("default_runtime_name")
-    old_default = table.get("default_runtime")
-    if version == 1 and not default and isinstance(old_default, Mapping):
-        return None, old_default, []
-    notes: list[str] = []
-    for name in (default, "runc", "crun"):
-        entry = entries.get(name) if isinstance(name, str) and not is_ours(name, spec) else None
-        if not isinstance(entry, Mapping):
-            continue
-        if _is_runc_shim(entry):
-            return str(name), entry, notes
-        notes.append(f"The default runtime {name!r} uses {entry.get('runtime_type')}, not runc's shim: nothing copied.")
-    return None, {}, notes
-
-
-def is_ours(name: str, spec: RuntimeSpec) -> bool:
-    """Whether a runtime is one of NVIDIA's, from which nothing is inherited."""
-    return name == spec.name or name.startswith("nvidia")
-
-
-def _is_runc_shim(entry: Table) -> bool:
-    kind = entry.get("runtime_type", RUNC_TYPE)
-    return isinstance(kind, str) and (kind == "" or kind.startswith(RUNC_TYPES))
-
-
-def _base_from_dump(dump: Table, spec: RuntimeSpec) -> tuple[str | None, dict[str, object]]:
-    """The default runtime of a config dump, without the values that are the engine's own defaults."""
-    section = cri_section(dump)
-    base, entry, _ = _base_runtime(section.get("containerd"), spec, 2)
-    values = {key: value for key, value in entry.items() if key != "options" and value not in ENGINE_DEFAULTS}
-    options = entry.get("options")
-    if isinstance(options, Mapping):
-        kept = {key: value for key, value in options.items() if key != "BinaryName" and value not in ENGINE_DEFAULTS}
-        values["options"] = kept
-    return base, values
-
-
-def cri_section(content: Table) -> Table:
-    """The CRI runtime section of a dump, by whichever id this containerd uses."""
-    for plugin in ("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri", "cri"):
-        section = look_up(content, ("plugins", plugin))
-        if isinstance(section, Mapping) and "containerd" in section:
-            return section
-    return {}
+    for name in binary_keys(work.layout, options if isinstance(options, Mapping) else {}):
+        key = (*path, "options", name)
+        work.edit(_home(work, key, target, destination), key, spec.path)
 
 
 def _write_base(work: Workspace, target: str, spec: RuntimeSpec) -> None:
-    """Keep containerd's built-in runc: a file that names any runtime replaces the built-in list (measured on 1.6)."""
+    """Keep containerd's built-in runc: a file that names any runtime replaces the built-in list (measured on 1.x).
+
+    Asked of the files as an engine would see them that replaces sections, so that the answer is the same whether the
+    engine is known or not; where files merge key by key, containerd 2 keeps its runc (measured on 2.1).
+    """
     layout = work.layout
-    runtimes = look_up(layout.effective(), ("containerd", "runtimes"))
-    others = [name for name in runtimes if not is_ours(name, spec)] if isinstance(runtimes, Mapping) else []
-    if others or (layout.merges and layout.version > 2):
+    if layout.merges and (layout.version > 2 or layout.deep):
         return
-    values: dict[str, object] = {"runtime_type": RUNC_TYPE}
+    runtimes = look_up(layout.effective(merges=bool(layout.merges)), ("containerd", "runtimes"))
+    others = [name for name in runtimes if not is_ours(name, spec)] if isinstance(runtimes, Mapping) else []
+    base = layout.runtime(BUILT_IN_DEFAULT)
+    if others or look_up(work.content(target), base) is not None:
+        return
+    elsewhere = look_up(layout.effective(), base[2:])
+    kind = elsewhere.get("runtime_type") if isinstance(elsewhere, Mapping) else None
+    values: dict[str, object] = {"runtime_type": kind or RUNC_TYPE}
     if spec.systemd_cgroup and not layout.main.content:
         values["options"] = {"SystemdCgroup": True}
-    if look_up(toml.load(work.texts[target], target), layout.runtime(BUILT_IN_DEFAULT)) is None:
-        work.add(target, layout.runtime(BUILT_IN_DEFAULT), values, None)
+    work.add(target, base, values, None)
 
 
-def _write_default(work: Workspace, target: str, spec: RuntimeSpec, forced: frozenset[str]) -> list[str]:
-    layout = work.layout
-    key = (*layout.containerd, "default_runtime_name")
+def _write_default(
+    work: Workspace, target: str, spec: RuntimeSpec, destination: Destination, forced: frozenset[str]
+) -> list[str]:
     if not spec.set_as_default:
-        return _dangling(layout, spec)
-    home = layout.home_of(key)
-    place = target if home is None else home.path
-    work.edit(place, key, spec.name)
-    return _old_default_table(work, forced)
+        return _dangling(work.layout, spec)
+    key = (*work.layout.containerd, "default_runtime_name")
+    work.edit(_home(work, key, target, destination), key, spec.name)
+    return _old_default_tables(work, forced)
 
 
 def _dangling(layout: Layout, spec: RuntimeSpec) -> list[str]:
     section = layout.effective()
     default = look_up(section, ("containerd", "default_runtime_name"))
     runtimes = look_up(section, ("containerd", "runtimes"))
-    known = runtimes if isinstance(runtimes, Mapping) else {}
-    if isinstance(default, str) and default not in (*known, spec.name, BUILT_IN_DEFAULT if not known else spec.name):
-        return [f"default_runtime_name is {default!r}, but there is no such runtime: containerd's CRI plugin will fail"]
-    return []
+    known: tuple[str, ...] = tuple(runtimes) if isinstance(runtimes, Mapping) else ()
+    if not known or layout.merges:
+        known = (*known, BUILT_IN_DEFAULT)
+    if not isinstance(default, str) or not default or is_placeholder(default) or default in (*known, spec.name):
+        return []
+    return [f"default_runtime_name is {default!r}, but there is no such runtime: containerd's CRI plugin will fail"]
 
 
-def _old_default_table(work: Workspace, forced: frozenset[str]) -> list[str]:
-    """Version 1 has an older way to name the default; containerd prefers it, so it must be said, or go if asked."""
+def _old_default_tables(work: Workspace, forced: frozenset[str]) -> list[str]:
+    """containerd 1.x has an older way to name the default, and prefers it: it must be said, or go if asked."""
     table = (*work.layout.containerd, "default_runtime")
-    warnings = []
-    for document in work.layout.documents:
-        if look_up(document.content, table) is None:
+    warnings: list[str] = []
+    for document in work.layout.active:
+        containerd = look_up(document.content, work.layout.containerd)
+        if not isinstance(containerd, Mapping) or old_default_table(containerd) is None or work.layout.version > 2:
             continue
         if "default-conflict" in forced:
             work.texts[document.path] = toml.remove(work.texts[document.path], table)
@@ -303,38 +267,50 @@ def _old_default_table(work: Workspace, forced: frozenset[str]) -> list[str]:
             continue
         line, _ = toml.position_of(document.text, table) or (1, 1)
         warnings.append(
-            f"{document.path} line {line}: the table default_runtime conflicts with default_runtime_name = "
-            f'"{look_up(toml.load(work.texts[document.path], document.path), (*table[:-1], "default_runtime_name"))}"; '
-            "take it out, or run again with --force default-conflict"
+            f"{document.path} line {line}: the table default_runtime conflicts with the new default_runtime_name, and "
+            "containerd 1.x prefers it; take it out, or run again with --force default-conflict"
         )
     return warnings
 
 
-def _write_cdi(work: Workspace, target: str, spec: RuntimeSpec) -> list[str]:
+def _write_cdi(work: Workspace, target: str, spec: RuntimeSpec, destination: Destination) -> list[str]:
     if not spec.enable_cdi:
         return []
     key = (*work.layout.plugin, "enable_cdi")
-    home = work.layout.home_of(key)
-    earlier = None if home is None else look_up(home.content, key)
-    work.edit(target if home is None else home.path, key, True)
+    earlier = look_up(work.layout.effective(), ("enable_cdi",))
+    work.edit(_home(work, key, target, destination), key, True)
     return ["enable_cdi was false and is now true, as asked"] if earlier is False else []
 
 
+# --- imports -------------------------------------------------------------------------------------------------------
+
+
 def _write_import(work: Workspace, target: str, destination: Destination) -> None:
-    """Make sure the main file imports the target: a path that nothing imports would have no effect."""
+    """Make sure that the target is imported: a path that nothing imports would have no effect."""
     layout = work.layout
-    if target == layout.main.path or destination.foreign_main:
-        return
-    if any(document.path == target and document.exists for document in layout.documents[1:]):
-        return
-    imports = look_up(layout.main.content, ("imports",))
-    patterns = [item for item in imports if isinstance(item, str)] if isinstance(imports, list) else []
-    if any(import_covers(pattern, layout.main.path, target) for pattern in patterns):
-        return
-    pattern = _pattern_for(target, destination.folder_files)
     main = layout.main.path
+    if target == main or destination.foreign_main or layout.is_active(target):
+        return
+    if _is_stray(layout, target):
+        _check_stray(layout, target)
+    pattern = _pattern_for(target, destination.folder_files)
     work.texts[main] = toml.append_to_array(work.texts[main], ("imports",), pattern)
     work.owned[main].append(("imports",))
+
+
+def _check_stray(layout: Layout, target: str) -> None:
+    """Refuse to bring a file's other settings into force by importing it."""
+    document = layout.document(target)
+    others = [key for key in (document.content if document else {}) if key != "version"]
+    if not others:
+        return
+    raise CtkError(
+        f"cannot use {target}: nothing imports it today, and its other settings ({', '.join(others)}) would come into "
+        "force with the import",
+        hint="Name a file that does not exist yet, or leave out --drop-in-config. Nothing was changed.",
+        code="not-imported",
+        path=target,
+    )
 
 
 def _pattern_for(target: str, folder_files: tuple[str, ...]) -> str:
@@ -344,76 +320,48 @@ def _pattern_for(target: str, folder_files: tuple[str, ...]) -> str:
     return target if others or not name.endswith(".toml") else f"{folder}/*.toml"
 
 
-def _warnings(layout: Layout, spec: RuntimeSpec, whole: bool, target: str) -> list[str]:
+def _warnings(work: Workspace, spec: RuntimeSpec, target: str) -> list[str]:
+    layout = work.layout
+    main = layout.main
     warnings = []
-    if not layout.main.exists:
+    if not main.exists and target == main.path:
         cgroup = "SystemdCgroup = true" if spec.systemd_cgroup else "no SystemdCgroup"
         warnings.append(
-            f"{layout.main.path} did not exist: the new file is minimal (runc and {spec.name}, {cgroup}); "
+            f"{main.path} did not exist: the new file is minimal (runc and {spec.name}, {cgroup}); "
             "everything else keeps containerd's defaults"
         )
-    elif not layout.main.content:
-        warnings.append(f"{layout.main.path} is empty: it is taken as an empty configuration")
-    if whole:
+    elif main.exists and not main.content:
+        warnings.append(f"{main.path} is empty: it is taken as an empty configuration")
+    if work.copied:
         warnings.append(
             f"{target} holds a copy of the whole CRI section, because containerd before 2.0 replaces the section: "
-            f"later changes to it in {layout.main.path} have no effect"
+            f"later changes to it in {main.path} have no effect"
         )
-    return warnings
+    return warnings + _missing_imports(layout, target)
 
 
-def _changed(work: Workspace) -> dict[str, str | None]:
-    before = {document.path: document.text for document in work.layout.documents}
-    return {path: text for path, text in work.texts.items() if text != before.get(path, "")}
-
-
-def _prove(work: Workspace, spec: RuntimeSpec) -> None:
-    """Distrust the result: foreign keys equal in every file, and ours in force however this containerd merges."""
-    layout = work.layout
-    for document in layout.documents:
-        after = toml.load(work.texts[document.path], document.path)
-        stray = edited_only(document.content, after, tuple(work.owned[document.path]))
-        if stray:
-            raise SelfCheckFault(
-                f"cannot edit {document.path}: the edit would also change {'.'.join(stray[0])}",
-                hint="This is a bug in ctk. Nothing was changed.",
-                path=document.path,
-            )
-    layers = [Layer(path, text) for path, text in work.texts.items()]
-    result = read_layout(layers, None, frozenset({"config-version"}))._replace(merges=layout.merges)
-    for merges in (True, False) if layout.merges is None else (layout.merges,):
-        _prove_in_force(result, spec, merges)
-
-
-def _prove_in_force(result: Layout, spec: RuntimeSpec, merges: bool) -> None:
-    section = result.effective(merges)
-    wanted: list[tuple[Path, object]] = [(("containerd", "runtimes", spec.name, "options", "BinaryName"), spec.path)]
-    if spec.set_as_default:
-        wanted.append((("containerd", "default_runtime_name"), spec.name))
-    if spec.enable_cdi:
-        wanted.append((("enable_cdi",), True))
-    for key, value in wanted:
-        found = look_up(section, key)
-        if found != value:
-            raise Refused(
-                f"cannot make {'.'.join(key)} effective: a file that is read later sets it to {found!r}",
-                force="not-in-force",
-                hint="Look at the files that the main file imports; the last one with a CRI section wins. "
-                "Nothing was changed.",
-                path=result.section_home().path,
-            )
+def _missing_imports(layout: Layout, target: str) -> list[str]:
+    """containerd 1.x does not start where an import without a star names no file (measured); 2.1 does."""
+    there = {document.path for document in layout.documents if document.exists} | {target}
+    return [
+        f"{document.path} imports {pattern}, which does not exist: containerd 1.x does not start"
+        for document in layout.active
+        for pattern in import_patterns(document)
+        if "*" not in pattern and absolute_import(pattern, document.path) not in there and not layout.merges
+    ]
 
 
 def view(layers: tuple[Layer, ...], name: str, engine: tuple[int, int] | None = None) -> RuntimeView:
-    """What the files say about the runtime `name` today."""
-    layout = read_layout(layers, engine, frozenset({"config-version"}))
+    """What the files that are in force say about the runtime `name` today; key by key if the engine is unknown."""
+    layout = read_layout(layers, engine, ALWAYS_READ)
     section = layout.effective()
     entry = look_up(section, ("containerd", "runtimes", name))
     default = look_up(section, ("containerd", "default_runtime_name"))
     cdi = look_up(section, ("enable_cdi",))
-    home = layout.home_of(layout.runtime(name))
-    options = look_up(section, ("containerd", "runtimes", name, "options"))
+    options = entry.get("options") if isinstance(entry, Mapping) else None
     binary = options.get("BinaryName", options.get("Runtime")) if isinstance(options, Mapping) else None
+    homes = (document for document in reversed(layout.active) if look_up(document.content, layout.runtime(name)))
+    home = next(homes, None) if isinstance(entry, Mapping) else None
     return RuntimeView(
         registered=isinstance(entry, Mapping),
         path=binary if isinstance(binary, str) else None,
@@ -423,3 +371,6 @@ def view(layers: tuple[Layer, ...], name: str, engine: tuple[int, int] | None = 
         cdi_enabled=cdi if isinstance(cdi, bool) else None,
         options=options if isinstance(options, Mapping) else {},
     )
+
+
+__all__ = ["Destination", "Workspace", "changed_texts", "configure", "import_covers", "view"]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from ctk.edit.compare import edited_only
 from ctk.engines.base import RuntimeSpec
-from ctk.engines.containerd import cri_section
+from ctk.engines.containerd_inherit import cri_section
 from ctk.engines.layers import Path, Table, look_up
 from ctk.facts.command import CommandOutput
 

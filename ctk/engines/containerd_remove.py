@@ -3,21 +3,28 @@
 from collections.abc import Mapping
 
 from ctk.edit import toml
+from ctk.edit.compare import edited_only
 from ctk.engines.base import EditOutcome, Layer
-from ctk.engines.containerd_layout import Layout, import_covers, read_layout
+from ctk.engines.containerd_inherit import BUILT_IN_DEFAULT, RUNC_TYPE
+from ctk.engines.containerd_layout import Layout, import_covers, import_patterns, read_layout
 from ctk.engines.layers import Document, Path, Table, look_up
+from ctk.errors import SelfCheckFault
 
-BUILT_IN_DEFAULT = "runc"
 FORCED = frozenset({"config-version", "cri-disabled"})  # taking out is always allowed
+OUR_BASES: tuple[Table, ...] = (
+    {"runtime_type": RUNC_TYPE},
+    {"runtime_type": RUNC_TYPE, "options": {"SystemdCgroup": True}},
+)
 
 
 class Original:
     """What a file held before ctk first configured it; unknown where no journal tells."""
 
-    def __init__(self, known: bool, text: str | None, path: str) -> None:
-        self.known = known
-        self.text = text or ""
-        self.content: Table = toml.load(self.text, path) if known else {}
+    def __init__(self, document: Document, originals: Mapping[str, str | None]) -> None:
+        self.known = document.path in originals
+        self.is_new = self.known and originals[document.path] is None
+        self.text = originals.get(document.path) or ""
+        self.content: Table = toml.load(self.text, document.path)
 
     def has(self, key: Path) -> bool:
         """Whether the key stood there."""
@@ -26,6 +33,13 @@ class Original:
     def lacked(self, key: Path) -> bool:
         """Whether it is known that the key did not stand there."""
         return self.known and not self.has(key)
+
+    def new_parents(self, key: Path) -> tuple[Path, ...]:
+        """The parents of `key` whose headers ctk made: those go when no key is left in them."""
+        if not self.known:
+            return ()
+        parents = (key[:length] for length in range(len(key) - 1, 0, -1))
+        return tuple(parent for parent in parents if not toml.is_written(self.text, parent))
 
 
 def unconfigure(
@@ -38,107 +52,199 @@ def unconfigure(
     """Take the runtime `name` out of every file. originals: the text before our first configure, by path.
 
     A file that is not in originals has no known past: the runtime goes, a default that points at it goes, the rest
-    stays. Raises ParseFault.
+    stays. Raises ParseFault, SelfCheckFault.
     """
-    layout = read_layout(layers, engine, FORCED)
-    texts: dict[str, str | None] = {}
-    warnings: list[str] = []
-    owned: list[Path] = []
-    for document in layout.documents:
-        if not document.exists:
-            continue
-        original = Original(document.path in originals, originals.get(document.path), document.path)
-        text, said, keys = _clean(document, layout, name, original, originals)
-        warnings += said
-        owned += keys
-        if text != document.text:
-            texts[document.path] = text
-    return EditOutcome(texts, warnings=tuple(warnings), owned=tuple(owned))
+    return _Removal(read_layout(layers, engine, FORCED), name, originals).run()
 
 
-def _clean(
-    document: Document, layout: Layout, name: str, original: Original, originals: Mapping[str, str | None]
-) -> tuple[str, list[str], list[Path]]:
-    text = document.text
-    entry = layout.runtime(name)
-    default = (*layout.containerd, "default_runtime_name")
-    text, warnings = _give_back_default(text, default, name, original, document)
-    text = _give_back_table(text, entry, original)
-    text = _take_base(text, layout, name, original)
-    text = _give_back_switch(text, (*layout.plugin, "enable_cdi"), original)
-    text = _take_import(text, document, original, originals)
-    return (
-        text,
-        warnings,
-        [default, entry, layout.runtime(BUILT_IN_DEFAULT), (*layout.plugin, "enable_cdi"), ("imports",)],
-    )
+def holds(layers: tuple[Layer, ...], name: str) -> bool:
+    """Whether any file, imported or not, has an entry of that name."""
+    layout = read_layout(layers, None, FORCED)
+    return any(look_up(document.content, layout.runtime(name)) is not None for document in layout.documents)
 
 
-def _give_back_default(
-    text: str, key: Path, name: str, original: Original, document: Document
-) -> tuple[str, list[str]]:
-    if look_up(document.content, key) != name:
-        return text, []
-    if original.has(key):
-        return toml.set_raw_value(text, key, toml.raw_value(original.text, key) or '""'), []
-    cleaned = toml.remove(text, key, empty_parents=_new_parents(key, original))
-    if original.known:
-        return cleaned, []
-    return cleaned, [
-        f'{document.path}: default_runtime_name was "{name}" and nothing tells what it was before: the key is taken '
-        "out, so containerd uses runc"
-    ]
+class _Removal:
+    """Today's texts on their way back."""
 
+    def __init__(self, layout: Layout, name: str, originals: Mapping[str, str | None]) -> None:
+        self.layout = layout
+        self.name = name
+        self.originals = originals
+        self.entry = layout.runtime(name)
+        self.default = (*layout.containerd, "default_runtime_name")
+        self.switch = (*layout.plugin, "enable_cdi")
+        self.base = layout.runtime(BUILT_IN_DEFAULT)
+        self.past = {document.path: Original(document, originals) for document in layout.documents}
+        self.there = tuple(document for document in layout.documents if document.exists)
+        self.texts = {document.path: document.text for document in self.there}
+        self.owned: list[Path] = [self.entry, self.default, self.switch, self.base, ("imports",)]
+        self.warnings: list[str] = []
+        self.notes: list[str] = []
+        self.kept: list[str] = []
 
-def _give_back_table(text: str, entry: Path, original: Original) -> str:
-    if original.has(entry):
-        return toml.restore_table(text, entry, original.text)
-    return toml.remove(text, entry, empty_parents=_new_parents(entry, original))
+    def run(self) -> EditOutcome:
+        """The whole removal: entries, then what depended on them, then the imports of files that are empty now."""
+        for document in self.there:
+            self._give_back_entry(document)
+        others_stay = any(self._our_other_runtimes(document) for document in self.there)
+        for document in self.there:
+            self._give_back_default(document)
+            if not others_stay:
+                self._take_base(document)
+                self._give_back_switch(document)
+                self._take_copy(document)
+        for document in self.there:
+            self._take_imports(document)
+        for document in self.there:
+            self._prove(document)
+        changed = {
+            document.path: self.texts[document.path]
+            for document in self.there
+            if self.texts[document.path] != document.text
+        }
+        return EditOutcome(
+            changed,
+            warnings=tuple(self.warnings),
+            notes=tuple(self.notes),
+            owned=tuple(self.owned),
+            kept=tuple(self.kept),
+        )
 
+    def _content(self, path: str) -> Table:
+        return toml.load(self.texts[path], path)
 
-def _new_parents(key: Path, original: Original) -> tuple[Path, ...]:
-    """The parents of `key` whose headers ctk made: those go when no key is left in them."""
-    if not original.known:
-        return ()
-    parents = (key[:length] for length in range(len(key) - 1, 0, -1))
-    return tuple(parent for parent in parents if not toml.is_written(original.text, parent))
+    def _take(self, path: str, key: Path) -> None:
+        parents = self.past[path].new_parents(key)
+        self.texts[path] = toml.remove(self.texts[path], key, empty_parents=parents)
 
+    def _give_back_entry(self, document: Document) -> None:
+        if look_up(document.content, self.entry) is None:
+            return
+        original = self.past[document.path]
+        if original.has(self.entry):
+            self.texts[document.path] = toml.restore_table(self.texts[document.path], self.entry, original.text)
+        else:
+            self._take(document.path, self.entry)
 
-def _take_base(text: str, layout: Layout, name: str, original: Original) -> str:
-    """Take back the runc entry that configure adds where the file named no runtime at all."""
-    base = layout.runtime(BUILT_IN_DEFAULT)
-    if not original.lacked(base) or name == BUILT_IN_DEFAULT:
-        return text
-    content = toml.load(text, layout.main.path)
-    present = look_up(content, base)
-    others = look_up(content, base[:-1])
-    alone = isinstance(others, Mapping) and set(others) == {BUILT_IN_DEFAULT}
-    ours = ({"runtime_type": "io.containerd.runc.v2"},)
-    with_cgroup = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
-    if alone and present in (*ours, with_cgroup):
-        return toml.remove(text, base, empty_parents=_new_parents(base, original))
-    return text
+    def _our_other_runtimes(self, document: Document) -> bool:
+        """Whether the file still holds a runtime that it lacked before our first configure."""
+        runtimes = look_up(self._content(document.path), self.entry[:-1])
+        earlier = look_up(self.past[document.path].content, self.entry[:-1])
+        names = set(runtimes) if isinstance(runtimes, Mapping) else set()
+        known = set(earlier) if isinstance(earlier, Mapping) else set()
+        known |= {BUILT_IN_DEFAULT, *self._copied_names(document)}
+        return self.past[document.path].known and bool(names - known)
 
+    def _copied_names(self, document: Document) -> frozenset[str]:
+        """The runtimes that a drop-in of ours took over from the other files."""
+        found: set[str] = set()
+        for other in self.there:
+            runtimes = look_up(other.content, self.entry[:-1]) if other is not document else None
+            found |= set(runtimes) if isinstance(runtimes, Mapping) else set()
+        return frozenset(found)
 
-def _give_back_switch(text: str, key: Path, original: Original) -> str:
-    if not original.known:
-        return text
-    if original.has(key):
-        return toml.set_raw_value(text, key, toml.raw_value(original.text, key) or "false")
-    return toml.remove(text, key, empty_parents=_new_parents(key, original))
+    def _give_back_default(self, document: Document) -> None:
+        path, original = document.path, self.past[document.path]
+        if look_up(document.content, self.default) != self.name:
+            return
+        earlier = look_up(original.content, self.default)
+        if earlier is not None and self._can_be_default(earlier, original):
+            raw = toml.raw_value(original.text, self.default)
+            text = self.texts[path]
+            self.texts[path] = (
+                toml.set_value(text, self.default, earlier)
+                if raw is None
+                else toml.set_raw_value(text, self.default, raw)
+            )
+            return
+        self._take(path, self.default)
+        if original.known and earlier is None:
+            return
+        why = (
+            f"the earlier one, {earlier!r}, has no entry any more"
+            if original.known
+            else "nothing tells what it was before"
+        )
+        self.warnings.append(
+            f'{path}: default_runtime_name was "{self.name}" and {why}: the key is taken out, so containerd uses runc'
+        )
 
+    def _can_be_default(self, earlier: object, original: Original) -> bool:
+        """Whether the earlier default still has an entry, or had none then either."""
+        if earlier == BUILT_IN_DEFAULT or not isinstance(earlier, str):
+            return True
+        entry = self.layout.runtime(earlier)
+        if not original.has(entry):
+            return True
+        return any(look_up(self._content(each.path), entry) is not None for each in self.there)
 
-def _take_import(text: str, document: Document, original: Original, originals: Mapping[str, str | None]) -> str:
-    """Take out the import that configure added: one the file lacked, and that names a drop-in which ctk made."""
-    if not original.known:
-        return text
-    earlier = look_up(original.content, ("imports",))
-    kept = earlier if isinstance(earlier, list) else []
-    made = [path for path, before in originals.items() if before is None]
-    patterns = look_up(document.content, ("imports",))
-    for pattern in patterns if isinstance(patterns, list) else []:
-        if pattern not in kept and any(import_covers(str(pattern), document.path, path) for path in made):
-            text = toml.remove_from_array(text, ("imports",), pattern)
-    if original.lacked(("imports",)) and toml.load(text, document.path).get("imports") == []:
-        text = toml.remove(text, ("imports",))
-    return text
+    def _take_base(self, document: Document) -> None:
+        """Take back the runc entry that configure adds where the file named no runtime at all."""
+        if not self.past[document.path].lacked(self.base) or self.name == BUILT_IN_DEFAULT:
+            return
+        content = self._content(document.path)
+        runtimes = look_up(content, self.base[:-1])
+        alone = isinstance(runtimes, Mapping) and set(runtimes) == {BUILT_IN_DEFAULT}
+        if alone and look_up(content, self.base) in OUR_BASES:
+            self._take(document.path, self.base)
+
+    def _give_back_switch(self, document: Document) -> None:
+        """configure only ever switches CDI on, so what is not true today is not ours."""
+        original = self.past[document.path]
+        if look_up(document.content, self.switch) is not True:
+            return
+        if not original.known:
+            if self.texts[document.path] != document.text:
+                self.notes.append(f"{document.path}: enable_cdi stays true: nothing tells whether ctk switched it on")
+            return
+        raw = toml.raw_value(original.text, self.switch)
+        if raw is not None:
+            self.texts[document.path] = toml.set_raw_value(self.texts[document.path], self.switch, raw)
+        elif not original.has(self.switch):
+            self._take(document.path, self.switch)
+
+    def _take_copy(self, document: Document) -> None:
+        """Take out the CRI section that a drop-in of ours copied from the other files, if it is still the same."""
+        plugin = self.layout.plugin
+        original = self.past[document.path]
+        if document.path == self.layout.main.path or not original.lacked(plugin):
+            return
+        copy = look_up(self._content(document.path), plugin)
+        others = tuple(other for other in self.layout.active if other.path != document.path)
+        rest = self.layout._replace(active=others).effective(merges=False)
+        depth = len(plugin)
+        owned = tuple(key[depth:] for key in (self.entry, self.default, self.switch, self.base))
+        if isinstance(copy, Mapping) and copy and not edited_only(rest, copy, owned):
+            self._take(document.path, plugin)
+            self.owned.append(plugin)
+
+    def _take_imports(self, document: Document) -> None:
+        """Take out the imports that configure added: the file lacked them, and they name a drop-in that ctk made."""
+        path, original = document.path, self.past[document.path]
+        if not original.known:
+            return
+        made = [each for each, before in self.originals.items() if before is None]
+        earlier = import_patterns(document._replace(content=original.content))
+        for pattern in import_patterns(document):
+            if pattern in earlier or not any(import_covers(pattern, path, each) for each in made):
+                continue
+            needed = [each for each in self._covered(pattern, path) if set(self._content(each)) - {"version"}]
+            if needed:
+                self.kept.append(path)
+                self.notes.append(f"{path} goes on importing {pattern}: {', '.join(needed)} holds other settings")
+                continue
+            self.texts[path] = toml.remove_from_array(self.texts[path], ("imports",), pattern)
+        if original.lacked(("imports",)) and self._content(path).get("imports") == []:
+            self.texts[path] = toml.remove(self.texts[path], ("imports",))
+
+    def _covered(self, pattern: str, parent: str) -> list[str]:
+        return [other.path for other in self.there if import_covers(pattern, parent, other.path)]
+
+    def _prove(self, document: Document) -> None:
+        stray = edited_only(document.content, self._content(document.path), tuple(self.owned))
+        if stray:
+            raise SelfCheckFault(
+                f"cannot edit {document.path}: the edit would also change {'.'.join(stray[0])}",
+                hint="This is a bug in ctk. Nothing was changed.",
+                path=document.path,
+            )

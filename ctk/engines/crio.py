@@ -15,10 +15,24 @@ from ctk.errors import Refused, SelfCheckFault
 RUNTIME: Path = ("crio", "runtime")
 DEFAULT: Path = (*RUNTIME, "default_runtime")
 INHERITED_FROM = ("runc", "crun")
+PROGRAMS = ("runtime_path", "monitor_path")
+ENGINE_DEFAULTS: tuple[object, ...] = (
+    None,
+    "",
+    False,
+    0,
+    [],
+    {},
+    "12MiB",  # container_min_memory
+    "/run/runc",
+    "/run/crun",
+    ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+)
+"""What `crio config` shows for the keys of a runtime that nobody set (crio.conf.5, crio.runtime.runtimes)."""
 
 
 class Destination(NamedTuple):
-    """target: the file for our keys. ours: the file names that are ctk's or nvidia-ctk's own drop-in."""
+    """target: the file for our keys. in_main: it is crio.conf itself, as the user asked."""
 
     target: str
     in_main: bool = False
@@ -43,11 +57,10 @@ def configure(
     documents = parse_layers(layers)
     _check_types(documents)
     target = next(document for document in documents if document.path == destination.target)
-    text, owned, notes = target.text, [entry_path(spec.name)], []
+    text, owned = target.text, [entry_path(spec.name)]
     entry = table_at(target, entry_path(spec.name))
     merged = merge(documents)
-    wanted, base, said = _wanted(merged, spec, dump, documents, target)
-    notes += said
+    wanted, base = _wanted(merged, spec, dump, documents, target)
     missing = {key: value for key, value in wanted.items() if entry is None or _must_set(key, value, entry)}
     if missing:
         text = toml.add_table(text, entry_path(spec.name), missing, entry_path(base) if base else None)
@@ -57,7 +70,6 @@ def configure(
     outcome = EditOutcome(
         {target.path: text} if text != target.text else {},
         warnings=_warnings(documents, target, spec),
-        notes=tuple(notes),
         owned=tuple(owned),
     )
     _prove(documents, outcome, spec)
@@ -66,7 +78,7 @@ def configure(
 
 def _must_set(key: str, value: object, entry: Table) -> bool:
     """An entry that stands keeps what it has, but for the two keys that name programs."""
-    return key not in entry or (key in ("runtime_path", "monitor_path") and entry[key] != value)
+    return key not in entry or (key in PROGRAMS and entry[key] != value)
 
 
 def _check_types(documents: tuple[Document, ...]) -> None:
@@ -88,34 +100,33 @@ def merge(documents: tuple[Document, ...]) -> Table:
 
 def _wanted(
     merged: Table, spec: RuntimeSpec, dump: Table | None, documents: tuple[Document, ...], target: Document
-) -> tuple[dict[str, object], str | None, list[str]]:
-    """All keys the entry should have: the base's, ours on top; `base` only if it stands in the target file."""
-    base, entry = _base_runtime(merged, spec)
+) -> tuple[dict[str, object], str | None]:
+    """All keys the entry should have: the base's, ours on top; the base's name only if it stands in the target file."""
+    base, entry = _base_runtime(merged, spec, None if dump is None else look_up(dump, DEFAULT))
     if base is None and dump is not None:
-        base, found = _base_runtime(dump, spec)
-        entry = {key: value for key, value in found.items() if value not in ("", [], {}, False, 0, None)}
+        _, found = _base_runtime(dump, spec, None)
+        entry = {key: value for key, value in found.items() if value not in ENGINE_DEFAULTS}
     values: dict[str, object] = {key: value for key, value in entry.items() if key != "runtime_path"}
-    elsewhere = _entries_elsewhere(documents, target, spec.name)
+    elsewhere = _entry_elsewhere(documents, target, spec.name)
     for key in elsewhere:  # another file's entry keeps what it says, but for its programs' paths
-        if key not in ("runtime_path", "monitor_path"):
+        if key not in PROGRAMS:
             values.pop(key, None)
     values["runtime_path"] = spec.path
     if "runtime_type" not in elsewhere:
         values["runtime_type"] = entry.get("runtime_type") or "oci"
     in_target = base if base and look_up(target.content, entry_path(base)) is not None else None
-    return values, in_target, []
+    return values, in_target
 
 
-def _entries_elsewhere(documents: tuple[Document, ...], target: Document, name: str) -> Table:
+def _entry_elsewhere(documents: tuple[Document, ...], target: Document, name: str) -> Table:
     others = tuple(document for document in documents if document.path != target.path)
     entry = look_up(merge(others), entry_path(name))
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _base_runtime(merged: Table, spec: RuntimeSpec) -> tuple[str | None, Table]:
+def _base_runtime(merged: Table, spec: RuntimeSpec, dumped_default: object) -> tuple[str | None, Table]:
     """The default runtime if it is not one of NVIDIA's, else runc, else crun (as nvidia-ctk chooses)."""
-    default = look_up(merged, DEFAULT)
-    for name in (default, *INHERITED_FROM):
+    for name in (look_up(merged, DEFAULT) or dumped_default, *INHERITED_FROM):
         if not isinstance(name, str) or name == spec.name or name.startswith("nvidia"):
             continue
         entry = look_up(merged, entry_path(name))
@@ -166,52 +177,6 @@ def _prove(documents: tuple[Document, ...], outcome: EditOutcome, spec: RuntimeS
                 hint=f"Take the key out of {path}, or name a later drop-in with --drop-in-config. Nothing was changed.",
                 path=path,
             )
-
-
-def unconfigure(layers: tuple[Layer, ...], name: str, originals: Mapping[str, str | None]) -> EditOutcome:
-    """Take the runtime out of the files that ctk changed (originals), or, with no past known, of every file.
-
-    Other people's drop-ins that define the same name are kept and named. Raises ParseFault.
-    """
-    documents = parse_layers(layers)
-    texts: dict[str, str | None] = {}
-    warnings: list[str] = []
-    for document in documents:
-        if not document.exists:
-            continue
-        if originals and document.path not in originals:
-            if look_up(document.content, entry_path(name)) is not None:
-                warnings.append(f"{document.path} also defines the runtime {name!r}: it is not ctk's and stays")
-            continue
-        text, said = _clean(document, name, document.path in originals, originals.get(document.path))
-        warnings += said
-        if text != document.text:
-            texts[document.path] = text
-    return EditOutcome(texts, warnings=tuple(warnings), owned=(entry_path(name), DEFAULT))
-
-
-def _clean(document: Document, name: str, known: bool, original: str | None) -> tuple[str, list[str]]:
-    text, warnings = document.text, []
-    past = toml.load(original or "", document.path)
-    if look_up(document.content, DEFAULT) == name:
-        if look_up(past, DEFAULT) is not None:
-            text = toml.set_raw_value(text, DEFAULT, toml.raw_value(original or "", DEFAULT) or '""')
-        else:
-            text = toml.remove(text, DEFAULT, empty_parents=_new_parents(DEFAULT, original, known))
-            if not known:
-                warnings.append(
-                    f'{document.path}: default_runtime was "{name}" and nothing tells what it was before: '
-                    "the key is taken out, so CRI-O uses its built-in default"
-                )
-    if look_up(past, entry_path(name)) is not None:
-        return toml.restore_table(text, entry_path(name), original or ""), warnings
-    return toml.remove(text, entry_path(name), empty_parents=_new_parents(entry_path(name), original, known)), warnings
-
-
-def _new_parents(key: Path, original: str | None, known: bool) -> tuple[Path, ...]:
-    """The parents of `key` whose headers ctk made: those go when no key is left in them."""
-    parents = (key[:length] for length in range(len(key) - 1, 0, -1))
-    return tuple(parent for parent in parents if known and not toml.is_written(original or "", parent))
 
 
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:

@@ -18,7 +18,7 @@ from ctk.runtime.planned import (
 )
 from ctk.runtime.request import DEFAULTS, Request, runtime_path
 from ctk.runtime.sources import Source, folder_files, read_containerd, read_crio, read_source
-from ctk.runtime.targets import Target, is_known_missing, other_users
+from ctk.runtime.targets import Target, containerd_version, is_known_missing, other_users
 
 if TYPE_CHECKING:
     from ctk.host import Host
@@ -178,12 +178,12 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         )
 
     outcome = edit(layers)
-    engine = None
     if outcome.texts:  # only a run with something to do may ask the engine
-        engine = _containerd_version(host, target)
+        engine = containerd_version(host, target)
         dump = _containerd_dump(host, request, target, place.config)
         outcome = edit(layers, engine, dump)
         prove_second_pass(layers, outcome, lambda files: edit(files, engine, dump))
+        _check_copy_stays_private(sources, outcome)
     planned = finish(
         host,
         request,
@@ -191,7 +191,7 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         sources,
         outcome,
         facts={"runtime": spec.name, "default_before": _default_before(layers)},
-        home=next(iter(outcome.texts), place.config),
+        home=next(iter(outcome.texts), containerd.view(layers, spec.name).file or place.config),
     )
     if place.destination.foreign_main:
         return planned._replace(notes=(*planned.notes, *place.notes))
@@ -207,22 +207,26 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
     return planned._replace(plan=planned.plan._replace(query=question), notes=(*planned.notes, *place.notes))
 
 
+def _check_copy_stays_private(sources: tuple[Source, ...], outcome: EditOutcome) -> None:
+    """Refuse to copy a CRI section, which may hold registry passwords, into a file that more people may read."""
+    main = sources[0]
+    if not any(len(key) == 2 and key[0] == "plugins" for key in outcome.owned):
+        return
+    for source in sources[1:]:
+        if source.path in outcome.texts and source.data is not None and source.mode & ~main.mode & 0o077:
+            raise CtkError(
+                f"cannot copy the CRI section of {main.path} (mode {main.mode:04o}) into {source.path} (mode "
+                f"{source.mode:04o}): more people could read its passwords",
+                hint=f"Run chmod {main.mode:o} {source.path}, or leave out --drop-in-config. Nothing was changed.",
+                code="mode",
+                path=source.path,
+            )
+
+
 def _default_before(layers: tuple[Layer, ...]) -> str:
     from ctk.engines import containerd
 
     return containerd.view(layers, "").default_runtime or ""
-
-
-def _containerd_version(host: "Host", target: Target) -> tuple[int, int] | None:
-    if not host.is_live or target.binary is None:
-        return None
-    from ctk.host.engines import program_version
-
-    version = program_version(host, "containerd", target.binary)
-    if not isinstance(version, str):
-        return None
-    numbers = version.split(".")
-    return (int(numbers[0]), int(numbers[1])) if all(part.isdigit() for part in numbers[:2]) else None
 
 
 def _containerd_dump(host: "Host", request: Request, target: Target, config: str) -> Mapping[str, object] | None:

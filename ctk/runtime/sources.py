@@ -118,27 +118,40 @@ def _patterns(source: Source) -> list[str]:
 
 def _expand(host: "Host", pattern: str, parent: str) -> tuple[str, ...]:
     """The files an import names: relative to the importing file, a glob only if it holds a star (containerd)."""
-    import posixpath
+    from ctk.engines.containerd_layout import absolute_import
 
-    absolute = posixpath.normpath(posixpath.join(posixpath.dirname(parent), pattern))
+    absolute = absolute_import(pattern, parent)
     if "*" in absolute:
         return tuple(sorted(host.glob(absolute)))
     return (absolute,)
 
 
 def read_crio(host: "Host", main: str, folder: str, target: str) -> tuple[Source, ...]:
-    """crio.conf, then the drop-ins in byte order of their names; a target still to be made is in its place."""
-    try:
-        names = [f"{folder}/{name}" for name in host.list_directory(folder)]
-    except FileNotFoundError:
-        names = []
-    except OSError as error:
-        raise _read_fault(folder, error) from error
-    files = [path for path in names if not host.is_directory(path)]
+    """crio.conf, then every file below the drop-in folder as CRI-O walks it; a target still to be made is in its place.
+
+    crio.8, --config-dir: all files, whatever their names end in, in byte order, a folder's at the place of its name.
+    """
+    files = _walk(host, folder)
     if target != main and target not in files:
         files.append(target)
-    ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
+    ordered = sorted(files, key=lambda path: [part.encode("utf-8", "surrogateescape") for part in path.split("/")])
     return tuple(read_source(host, path) for path in (main, *ordered))
+
+
+def _walk(host: "Host", folder: str) -> list[str]:
+    try:
+        paths = [f"{folder}/{name}" for name in host.list_directory(folder)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _read_fault(folder, error) from error
+    files: list[str] = []
+    for path in paths:
+        if not host.is_directory(path):
+            files.append(path)
+        elif not host.is_link(path):
+            files += _walk(host, path)
+    return files
 
 
 def folder_files(host: "Host", path: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from ctk.facts import Unknown
 from ctk.runtime.binaries import binary_fault
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_containerd, read_crio, read_source
-from ctk.runtime.targets import Target
+from ctk.runtime.targets import Target, containerd_version
 
 if TYPE_CHECKING:
     from ctk.host import Host
@@ -40,7 +40,7 @@ def collect_status(host: "Host", target: Target, name: str) -> RuntimeStatus:
     """Look at one installation; a file that cannot be read is in the answer, not an exception."""
     try:
         sources = _sources(host, target)
-        view = _view(target, sources, name)
+        view = _view(host, target, sources, name)
     except CtkError as error:
         return RuntimeStatus(target, None, "", FILES_ONLY, "the files cannot be read", error)
     fault = binary_fault(host, view.path) if view.path else ""
@@ -59,11 +59,13 @@ def _sources(host: "Host", target: Target) -> tuple[Source, ...]:
     return read_crio(host, target.config, folder, target.config)
 
 
-def _view(target: Target, sources: tuple[Source, ...], name: str) -> RuntimeView:
+def _view(host: "Host", target: Target, sources: tuple[Source, ...], name: str) -> RuntimeView:
     from ctk.engines import containerd, crio, docker
 
     layers = tuple(source.layer() for source in sources)
-    views = {"docker": docker.view, "containerd": containerd.view, "crio": crio.view}
+    if target.engine == "containerd":  # its version decides only how several files are merged
+        return containerd.view(layers, name, containerd_version(host, target) if len(layers) > 1 else None)
+    views = {"docker": docker.view, "crio": crio.view}
     return views[target.engine](layers, name)
 
 

@@ -175,6 +175,18 @@ def other_users(host: "Host", target: Target) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def containerd_version(host: "Host", target: Target) -> tuple[int, int] | None:
+    """What this containerd says it is, as (major, minor); None where it may not be asked or does not say."""
+    if not host.is_live or target.binary is None:
+        return None
+    from ctk.host.engines import program_version
+
+    version = program_version(host, "containerd", target.binary)
+    numbers = version.split(".") if isinstance(version, str) else []
+    is_number = len(numbers) > 1 and all(part.isdigit() for part in numbers[:2])
+    return (int(numbers[0]), int(numbers[1])) if is_number else None
+
+
 def is_known_missing(target: Target) -> bool:
     """Whether nothing of the engine was found."""
     if target.record is None:

@@ -60,8 +60,12 @@ def _main(request: Request, target: Target) -> Place:
         return Place(target.config, Destination(request.drop_in, explicit=True))
     if request.drop_in == "":
         return Place(target.config, Destination(in_main=True))
-    folder = target.config.rpartition("/")[0]
-    return Place(target.config, Destination(f"{folder}/conf.d/99-nvidia.toml"))
+    return Place(target.config, Destination(_usual_drop_in(target)))
+
+
+def _usual_drop_in(target: Target) -> str:
+    """Beside the main file; for /etc/containerd/config.toml that is where NVIDIA's toolkit has it, too."""
+    return f"{target.config.rpartition('/')[0]}/conf.d/99-nvidia.toml"
 
 
 def _is_k0s_managed(host: "Host", path: str) -> bool:
@@ -199,14 +203,14 @@ def removal_place(host: "Host", request: Request, target: Target) -> RemovalPlac
     if is_template(target.config):
         return RemovalPlace(target.config, template=target.config)
     if request.config is not None or target.treatment not in (GENERATED, TEMPLATE, DROP_IN):
-        return RemovalPlace(target.config, request.drop_in or None)
+        return RemovalPlace(target.config, request.drop_in or _usual_drop_in(target))
     if target.treatment == TEMPLATE and target.record and target.record.generated_from:
         return RemovalPlace(target.record.generated_from)
     if target.treatment == DROP_IN and _is_k0s_managed(host, target.config):
         folder = (target.record.drop_in_directory if target.record else None) or "/etc/k0s/containerd.d"
         return RemovalPlace(target.config, request.drop_in or f"{folder}/nvidia.toml", foreign_main=True)
     if target.treatment != GENERATED:
-        return RemovalPlace(target.config, request.drop_in or None)
+        return RemovalPlace(target.config, request.drop_in or _usual_drop_in(target))
     for template in target.row.templates if target.row else ():
         source = read_source(host, template)
         if source.data is not None and names_ours(source.text.text, request.name):

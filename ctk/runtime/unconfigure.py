@@ -9,7 +9,7 @@ from ctk.change.entry import CYCLE_FACT
 from ctk.change.journal import Journal
 from ctk.change.plan import FileChange, Plan
 from ctk.engines.base import EditOutcome, Layer
-from ctk.errors import CtkError
+from ctk.errors import CtkError, Refused
 from ctk.runtime.planned import Planned, display_path, plan_facts, query, restart_request
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_source
@@ -108,7 +108,8 @@ def _changes(
         if source.path in removal.foreign:
             continue
         past = pasts.get(source.path)
-        change = _restored(host, source, past) if past is not None and not is_open else None
+        may_restore = past is not None and not is_open and source.path not in outcome.kept
+        change = _restored(host, source, past) if may_restore and past is not None else None
         if change is None and source.path in outcome.texts:
             text = outcome.texts[source.path]
             data = None if text is None else source.text.encode(text)
@@ -152,9 +153,8 @@ def _docker(host: "Host", request: Request, target: Target) -> Removal:
 
 
 def _containerd(host: "Host", request: Request, target: Target) -> Removal:
-    from ctk.engines import containerd
     from ctk.engines.containerd_judge import judge_unconfigured
-    from ctk.engines.containerd_remove import unconfigure
+    from ctk.engines.containerd_remove import holds, unconfigure
     from ctk.runtime.sources import read_containerd
     from ctk.runtime.treatments import removal_place
 
@@ -166,7 +166,7 @@ def _containerd(host: "Host", request: Request, target: Target) -> Removal:
     return Removal(
         sources,
         lambda layers, originals: unconfigure(layers, request.name, originals),
-        lambda layers, name: containerd.view(layers, name).registered,
+        holds,
         "config-dump",
         ("--config", sources[0].target, "config", "dump"),
         judge_unconfigured(request.name) if asked else None,
@@ -186,8 +186,8 @@ def _template(host: "Host", request: Request, path: str) -> Removal:
 
 
 def _crio(host: "Host", request: Request, target: Target) -> Removal:
-    from ctk.engines import crio
     from ctk.engines.crio_judge import judge_unconfigured
+    from ctk.engines.crio_remove import holds, unconfigure
     from ctk.runtime.configure import crio_places
     from ctk.runtime.sources import read_crio
 
@@ -197,8 +197,8 @@ def _crio(host: "Host", request: Request, target: Target) -> Removal:
         sources = sources[:1]
     return Removal(
         sources,
-        lambda layers, originals: crio.unconfigure(layers, request.name, originals),
-        lambda layers, name: crio.view(layers, name).registered,
+        lambda layers, originals: unconfigure(layers, request.name, originals),
+        holds,
         "crio-config",
         ("--config", host.real_path(target.config), "--config-dir", host.real_path(folder), "config"),
         judge_unconfigured(request.name),
@@ -213,4 +213,15 @@ def unconfigure_with(journal: Journal) -> Callable[["Host", Request, Target], Pl
 def _with_journal(journal: Journal, host: "Host", request: Request, target: Target) -> Planned:
     if request.name in ("", None):
         raise CtkError("cannot unconfigure: no runtime is named", code="usage")
+    _check_name(request, target)
     return plan_unconfigure(host, request, target, journal)
+
+
+def _check_name(request: Request, target: Target) -> None:
+    """The engines' own runtimes are no business of ours: without runc no container starts."""
+    if target.engine != "docker" and request.name in ("runc", "crun") and "reserved-name" not in request.forced:
+        raise Refused(
+            f"cannot take out the runtime {request.name!r}: {target.engine} runs ordinary containers with it",
+            force="reserved-name",
+            hint="Name the runtime that was configured with --nvidia-runtime-name. Nothing was changed.",
+        )

@@ -9,7 +9,7 @@ import pytest
 
 from ctk.edit.compare import edited_only, lookup
 from ctk.edit.text import ConfigText
-from ctk.engines import containerd, containerd_remove, crio, docker, docker_remove
+from ctk.engines import containerd, containerd_remove, crio, crio_remove, docker, docker_remove
 from ctk.engines.base import EditOutcome, Layer, RuntimeView
 from ctk.errors import CtkError
 from tests.edit_cases import Case, as_layers, load_cases
@@ -58,7 +58,7 @@ CONFIGURE: dict[str, Callable[[Case, Layers], EditOutcome]] = {
 UNCONFIGURE: dict[str, Callable[[Case, Layers, Originals], EditOutcome]] = {
     "docker": lambda case, layers, originals: docker_remove.unconfigure(layers, case.asked.spec.name, originals),
     "containerd": _unconfigure_containerd,
-    "crio": lambda case, layers, originals: crio.unconfigure(layers, case.asked.spec.name, originals),
+    "crio": lambda case, layers, originals: crio_remove.unconfigure(layers, case.asked.spec.name, originals),
 }
 VIEW: dict[str, Callable[[Layers, str], RuntimeView]] = {
     "docker": docker.view,
