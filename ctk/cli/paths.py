@@ -19,13 +19,13 @@ def shown_path(host: "Host", path: str) -> str:
 
 
 def shown_error(host: "Host", error: CtkError) -> ErrorInfo:
-    """The error as data, its file as this machine names it; hints keep the names that options take."""
+    """The error as data, its file as this machine names it; `--option=PATH` in a hint keeps that host's name."""
     info = error_info(error)
     if info.path is None or _is_shown(host, info.path):
         return info
     shown = display_path(host, info.path)
     message = info.message if shown in info.message else info.message.replace(info.path, shown)
-    return info._replace(path=shown, message=message)
+    return info._replace(path=shown, message=message, hint=info.hint.replace(f" {info.path}", f" {shown}"))
 
 
 def _is_shown(host: "Host", path: str) -> bool:

@@ -160,8 +160,9 @@ def _expected_comma(text: str, offset: int) -> _Fault:
 def _expected_key(text: str, offset: int) -> _Fault:
     if text[offset] == ",":
         return _Fault(offset, "a comma with nothing before it", "Take the comma away.")
-    if text.startswith("{{", offset - 1):
-        return _Fault(offset - 1, "a template expression ({{), not JSON", "Fill in the template.")
+    braces = text.find("{{", max(offset - 1, 0), offset + 2)
+    if braces >= 0:
+        return _Fault(braces, "a template expression ({{), not JSON", "Fill in the template.")
     word = _word(text, offset)
     return _Fault(offset, f"a key without double quotes: {word}", "Put every key into double quotes.")
 

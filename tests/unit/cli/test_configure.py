@@ -298,8 +298,11 @@ def test_hook_mode_prints_the_hook(host: HostFolder, mode: str) -> None:
 
 def test_hook_mode_writes_honours_dry_run_and_can_be_undone(host: HostFolder) -> None:
     hook = host.path("/usr/share/containers/oci/hooks.d/nvidia.json")
-    command = ("--config-mode=oci-hook", "--oci-hook-path=/usr/share/containers/oci/hooks.d/nvidia.json")
-    command = (*command, "--nvidia-runtime-hook-path=/opt/nvidia/hook")
+    command = (
+        "--config-mode=oci-hook",
+        "--oci-hook-path=/usr/share/containers/oci/hooks.d/nvidia.json",
+        "--nvidia-runtime-hook-path=/opt/nvidia/hook",
+    )
 
     assert host.ctk("runtime", "configure", *command, "--dry-run").code == 0
     assert not hook.exists()
