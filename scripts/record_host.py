@@ -44,6 +44,10 @@ class RecordingHost(LocalHost):
         self.touched.add(self._absolute(path))
         return super().real_path(path)
 
+    def read_head(self, path: str, count: int = 4096) -> bytes:
+        self.touched.add(path)
+        return super().read_head(path, count)
+
     def glob(self, pattern: str) -> tuple[str, ...]:
         found = super().glob(pattern)
         self.touched.update(found)

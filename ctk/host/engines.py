@@ -41,7 +41,7 @@ def collect_installations(
     its unit or one of its markers is there, or when it runs.
     """
     if processes is None:
-        names = DAEMON_NAMES if engine in (None, "containerd") else (get_daemon(engine).process,)
+        names = DAEMON_NAMES if engine is None else (get_daemon(engine).process,)
         processes = collect_processes(host, names)
     users = collect_users(host)
     wanted = {engine} if engine else {row.engine for row in INSTALLATIONS}

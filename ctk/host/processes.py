@@ -51,21 +51,26 @@ def collect_processes(host: Host, names: Iterable[str]) -> tuple[Process, ...] |
     if 1 not in pids and host.is_live and os.geteuid() != 0:
         return Unknown("the processes of other users are hidden (hidepid)")
     wanted = frozenset(names)
-    short = frozenset(name[:COMMAND_NAME_LENGTH] for name in wanted)
+    short = frozenset(name[:COMMAND_NAME_LENGTH].encode() + b"\n" for name in wanted)
     found = []
     for pid in pids:
-        process = _collect_process(host, pid, short)
+        process = _collect_process(host, pid) if _is_named(host, pid, short) else None
         if process is not None and process.name in wanted:
             found.append(process)
     return _outside_containers(host, found)
 
 
-def _collect_process(host: Host, pid: int, short_names: frozenset[str]) -> Process | None:
-    """None for a process of another name, one that has ended meanwhile, and a kernel thread."""
+def _is_named(host: Host, pid: int, names: frozenset[bytes]) -> bool:
+    """A first look, because most processes are kernel threads and other people's programs."""
+    try:
+        return host.read_head(f"/proc/{pid}/comm", 64) in names
+    except OSError:
+        return False
+
+
+def _collect_process(host: Host, pid: int) -> Process | None:
+    """None for one that has ended meanwhile, and a kernel thread."""
     folder = f"/proc/{pid}"
-    name = try_read_text(host, f"{folder}/comm")
-    if isinstance(name, str) and name.rstrip("\n") not in short_names:
-        return None
     command = try_read_text(host, f"{folder}/cmdline")
     if not isinstance(command, str) or not command:
         return None

@@ -70,6 +70,15 @@ def test_pipes_sockets_and_devices_are_not_opened(tmp_path: Path) -> None:
         LocalHost("/").read_bytes("/dev/zero")
 
 
+@pytest.mark.real
+def test_head_of_a_kernel_file(tmp_path: Path) -> None:
+    assert LocalHost("/").read_head("/proc/self/comm", 3) == Path("/proc/self/comm").read_bytes()[:3]
+    assert plant(tmp_path, {"/proc/1/comm": "systemd\n"}).read_head("/proc/1/comm", 3) == b"sys"
+    os.mkfifo(tmp_path / "proc/1/pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        LocalHost(str(tmp_path)).read_head("/proc/1/pipe")
+
+
 def test_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     host = plant(tmp_path, {"/log": "x" * 1000})
     assert len(host.read_bytes("/log", 1000)) == 1000

@@ -101,12 +101,16 @@ def test_closed_proc_is_unknown(tmp_path: Path, as_nobody: AsNobody) -> None:
 
 @pytest.mark.real
 def test_running_program_is_found_on_the_live_host() -> None:
-    with subprocess.Popen(["sleep", "60"]) as child:
-        found = collect_processes(LocalHost(), ["sleep"])
-        child.kill()
+    with subprocess.Popen(["cat", "-u"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"x")
+        child.stdout.read(1)  # its answer: it has its own name by now
+        found = collect_processes(LocalHost(), ["cat"])
+        child.stdin.close()
     assert isinstance(found, tuple)
     mine = [process for process in found if process.pid == child.pid]
-    assert [process.argv for process in mine] == [("sleep", "60")]
+    assert [process.argv for process in mine] == [("cat", "-u")]
     assert mine[0].user == os.getuid()
     assert mine[0].sees_our_files
     assert isinstance(mine[0].started, str)
