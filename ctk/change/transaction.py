@@ -63,13 +63,17 @@ class Transaction:
         made = []
         for folder in self.made:
             with _naming(folder, folder, "make the folder"):
-                if make_folder(folder):
+                if make_folder(folder, owner=self._owner_of(folder)):
                     made.append(folder)
         self.made = tuple(made)
         for step in self.steps:
             if step.after is not None:
                 with _naming(step.path, step.target):
                     self._staged[step.target] = stage(step, step.after, step.old)
+
+    def _owner_of(self, folder: str) -> tuple[int, int] | None:
+        """A folder made for a file belongs to whom the file belongs to (a rootless user's ~/.config)."""
+        return next((step.owner for step in self.steps if step.target.startswith(folder + os.sep)), None)
 
     def commit(self, note_in_place: Callable[[str], None]) -> None:
         """Put every new file in its place. note_in_place is told of a real file before it is written over.

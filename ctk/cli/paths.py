@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ctk.change.journal import Journal
 from ctk.change.state import state_directory
-from ctk.errors import CtkError
+from ctk.errors import CtkError, Refused
 from ctk.result import ErrorInfo, error_info
 from ctk.runtime.planned import display_path
 
@@ -21,11 +21,20 @@ def shown_path(host: "Host", path: str) -> str:
 def shown_error(host: "Host", error: CtkError) -> ErrorInfo:
     """The error as data, its file as this machine names it; `--option=PATH` in a hint keeps that host's name."""
     info = error_info(error)
+    if isinstance(error, Refused) and f"--force {error.force}" not in info.hint:
+        info = info._replace(hint=_with_force(info.hint, error.force))
     if info.path is None or _is_shown(host, info.path):
         return info
     shown = display_path(host, info.path)
     message = info.message if shown in info.message else info.message.replace(info.path, shown)
     return info._replace(path=shown, message=message, hint=info.hint.replace(f" {info.path}", f" {shown}"))
+
+
+def _with_force(hint: str, name: str) -> str:
+    """Every refusal names the word that overrules it."""
+    ending = "Nothing was changed."
+    words = [hint.removesuffix(ending).strip(), f"--force {name} goes on all the same.", ending]
+    return " ".join(word for word in words if word)
 
 
 def _is_shown(host: "Host", path: str) -> bool:
