@@ -31,8 +31,23 @@ def unmount(folder: Path) -> None:
     subprocess.run(["umount", str(folder / "etc/config")], check=True, timeout=30)
 
 
-def test_a_run_killed_at_any_system_call_leaves_files_old_or_new(tmp_path: Path) -> None:
-    walked = walk(Case(lay_out, ("etc/config", "etc/conf.d/nvidia")), tmp_path / "walk")
+def lay_out_containerd(folder: Path) -> tuple[str, ...]:
+    """A host with a file of containerd's and without its binary: a configure edits that file."""
+    (folder / "etc/containerd").mkdir(parents=True)
+    (folder / "etc/containerd/config.toml").write_bytes(b"version = 3\nroot = '/data' # ours\n")
+    options = ("--runtime=containerd", "--force", "missing-binary")
+    return python("-m", "ctk", "--root", str(folder), "runtime", "configure", *options)
+
+
+def test_configure_killed_at_any_system_call_leaves_files_old_or_new(tmp_path: Path) -> None:
+    walked = walk(Case(lay_out_containerd, ("etc/containerd/config.toml",)), tmp_path / "walk")
+    assert walked.faults == ()
+    assert walked.steps > 100
+    assert walked.killed == walked.steps
+
+
+def test_a_run_killed_at_any_changing_call_leaves_files_old_or_new(tmp_path: Path) -> None:
+    walked = walk(Case(lay_out, ("etc/config", "etc/conf.d/nvidia")), tmp_path / "walk", only=CHANGING)
     assert walked.faults == ()
     assert walked.steps > 60
     assert walked.killed == walked.steps
