@@ -152,7 +152,7 @@ def gaps(document: Document, position: int, keys: Path) -> Gaps:
     if position not in places or not is_parted(document, nested):
         return Gaps(False, False)
     before = bool(keys) and not is_blank_before(document.text, position)
-    after = is_first and position == lead_end(document) and not is_blank_behind(document.text, position)
+    after = is_first and not is_blank_behind(document.text, position)
     return Gaps(before, after)
 
 

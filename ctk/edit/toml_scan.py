@@ -8,19 +8,20 @@ from ctk.edit.compare import Path
 ScanPath = tuple[str | int, ...]
 """A path in which the elements of an array of tables are numbered, so that none is mistaken for a plain table."""
 
-_IDLE_LINES = re.compile(r"(?:[ \t]*+(?:#[^\n]*+|\r)?\n)*+")
+# Unrolled loops: each turn begins with a character that the one before cannot take, so that no text is tried twice.
+_IDLE_LINES = re.compile(r"(?:[ \t]*(?:#[^\n]*|\r)?\n)*")
 _LAST_IDLE_LINE = re.compile(r"[ \t]*(?:#[^\n]*)?\Z")
 _BLANKS = re.compile(r"[ \t]*")
-_FILLER = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
-_KEY_PART = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*'""")
+_FILLER = re.compile(r"[ \t\r\n]*(?:#[^\n]*[ \t\r\n]*)*")
+_KEY_PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\n]*'""")
 _DOT = re.compile(r"[ \t]*\.[ \t]*")
 _EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _REST_OF_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 # The closing quotes of a multi-line string may have up to two more quotes in front of them that are content.
 _STRING = re.compile(
-    r'"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+"""(?:"{1,2})?'
-    r"|'''(?:[^']++|'(?!''))*+'''(?:'{1,2})?"
-    r'|"(?:[^"\\\n]++|\\.)*+"'
+    r'"""[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*)*"""(?:"{1,2})?'
+    r"|'''[^']*(?:'(?!'')[^']*)*'''(?:'{1,2})?"
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
     r"|'[^'\n]*'"
 )
 _BARE = re.compile(r"[^,\]}#\r\n]+")

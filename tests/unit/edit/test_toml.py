@@ -55,6 +55,18 @@ SET_CASES: dict[str, tuple[str, Path, object, str]] = {
         2,
         "[x]\na = 1\n\n[t]\nc = 2\n\n# about t.s\n[t.s]\nb = 1\n",
     ),
+    "new-header-right-before-the-sub-tables-own-comment": (
+        "[x]\na = 1\n\n# of nobody\n\n# about t.s\n[t.s]\n\n[y]\n",
+        ("t", "c"),
+        2,
+        "[x]\na = 1\n\n# of nobody\n\n[t]\nc = 2\n\n# about t.s\n[t.s]\n\n[y]\n",
+    ),
+    "new-table-behind-a-comment-indented-like-the-key": (
+        "[t.a]\n  x = 1\n  #y = 2\n# about u\n[u]\n",
+        ("t", "b", "z"),
+        1,
+        "[t.a]\n  x = 1\n  #y = 2\n[t.b]\n  z = 1\n# about u\n[u]\n",
+    ),
     "top-level-behind-version": ("# c\nversion = 2\n\n[t]\n", ("k",), 1, "# c\nversion = 2\nk = 1\n\n[t]\n"),
     "top-level-behind-the-comment-block": ("# c\n\n[t]\n", ("k",), 1, "# c\nk = 1\n\n[t]\n"),
     "top-level-before-a-header-with-its-comment": ("# t\n[t]\n", ("k",), 1, "k = 1\n\n# t\n[t]\n"),

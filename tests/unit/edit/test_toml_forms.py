@@ -145,6 +145,9 @@ RESTORE_CASES: dict[str, tuple[str, str, Path, str]] = {
         ("a",),
         "[a]\nx = 1\n\n[b]\n",
     ),
+    "header-again-for-dotted-keys": ("[a]\nx = 1\n", "a.x = 2\n", ("a",), "[a]\nx = 1\n"),
+    "dotted-keys-again-for-a-header": ("a.x = 1\n", "[a]\nx = 2\n", ("a",), "a.x = 1\n"),
+    "braces-again-for-a-header": ("a = { x = 1 } # c\n", "[a]\nx = 2\n", ("a",), "a = { x = 1 } # c\n"),
     "other-form": ("[a]\nx = 1\n", "a = { x = 2 }\n", ("a",), "[a]\nx = 1\n"),
 }
 
