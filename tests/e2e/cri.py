@@ -12,7 +12,7 @@ from typing import NamedTuple, Union
 
 import grpc
 
-Value = Union[int, str, bytes, "Message", Sequence[str]]
+Value = Union[int, str, bytes, "Message", Sequence[str | bytes]]
 Message = Mapping[int, Value]
 
 NODE_NETWORK = 2  # NamespaceMode.NODE: the host's network, so no CNI plugin is needed
@@ -101,6 +101,16 @@ class PodResult(NamedTuple):
     output: str
 
 
+class PodRequest(NamedTuple):
+    """One container in one pod. logs is a folder on both sides; cgroup the parent's name; devices are CDI names."""
+
+    image: str
+    command: tuple[str, ...]
+    logs: Path
+    cgroup: str
+    devices: tuple[str, ...] = ()
+
+
 class CriError(Exception):
     """A call that the engine refused, with the engine's own words."""
 
@@ -145,32 +155,32 @@ class CriClient:
         rows = (decode(image) for image in images if isinstance(image, bytes))
         return [name.decode() for row in rows for name in row.get(2, []) if isinstance(name, bytes)]
 
-    def run_pod(self, handler: str, image: str, command: Sequence[str], logs: Path, cgroup: str) -> PodResult:
+    def run_pod(self, handler: str, request: PodRequest) -> PodResult:
         """Runs one container in one pod through a runtime handler, waits for its end and removes both."""
-        sandbox_config = _sandbox_config(logs, cgroup)
+        sandbox_config = _sandbox_config(request)
         answer = self.call("RunPodSandbox", {1: sandbox_config, 2: handler}, seconds=60.0)
         sandbox = _text(decode(answer), 1)
         try:
-            return self._run_container(sandbox, sandbox_config, image, command, logs)
+            return self._run_container(sandbox, sandbox_config, request)
         finally:
             self.call("StopPodSandbox", {1: sandbox}, seconds=60.0)
             self.call("RemovePodSandbox", {1: sandbox}, seconds=60.0)
 
-    def _run_container(
-        self, sandbox: str, sandbox_config: Message, image: str, command: Sequence[str], logs: Path
-    ) -> PodResult:
-        config: Message = {
+    def _run_container(self, sandbox: str, sandbox_config: Message, request: PodRequest) -> PodResult:
+        config: dict[int, Value] = {
             1: {1: "main"},
-            2: {1: image},
-            3: list(command),
+            2: {1: request.image},
+            3: list(request.command),
             11: "main.log",
             15: {2: {3: {1: NODE_NETWORK}}},
         }
+        if request.devices:
+            config[17] = [encode({1: name}) for name in request.devices]
         created = self.call("CreateContainer", {1: sandbox, 2: config, 3: sandbox_config})
         container = _text(decode(created), 1)
         self.call("StartContainer", {1: container})
         status = next(self._follow(container))
-        return PodResult(_number(status, 7), _read_cri_log(logs / "main.log"))
+        return PodResult(_number(status, 7), _read_cri_log(request.logs / "main.log"))
 
     def _follow(self, container: str, seconds: float = 30.0) -> Iterator[Mapping[int, Sequence[int | bytes]]]:
         deadline = time.monotonic() + seconds
@@ -188,10 +198,10 @@ def _bytes(fields: Mapping[int, Sequence[int | bytes]], number: int) -> bytes:
     return value
 
 
-def _sandbox_config(logs: Path, cgroup: str) -> Message:
+def _sandbox_config(request: PodRequest) -> Message:
     name = f"pod-{time.monotonic_ns()}"
     security: Message = {1: {1: NODE_NETWORK}}
-    return {1: {1: name, 2: name, 3: "default"}, 3: str(logs), 8: {1: f"/{cgroup}", 2: security}}
+    return {1: {1: name, 2: name, 3: "default"}, 3: str(request.logs), 8: {1: f"/{request.cgroup}", 2: security}}
 
 
 def _read_cri_log(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Starts and stops the real daemons inside a private host and waits until they answer; judges nothing."""
 
+import json
 import signal
 import subprocess
 import time
@@ -9,14 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .cri import CriClient, PodResult
+from .cri import CriClient, PodRequest, PodResult
 from .images import IMAGE, write_image
 from .private_host import InnerProcess, PrivateHost
 
 CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 DOCKER_SOCKET = "/run/docker.sock"
-CRI_PLUGINS = ("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
+CRI_SERVICE = "io.containerd.grpc.v1.cri"
+CRI_RUNTIME = "io.containerd.cri.v1.runtime"
 
 
 class DaemonFailed(Exception):
@@ -107,12 +109,16 @@ class RunningContainerd(RunningDaemon):
         return self.host.run(["ctr", *arguments], seconds=60)
 
     def cri_state(self) -> str:
-        """How the CRI plugin of this version fares, as `ctr plugins ls` says it: ok, error, skip, or absent."""
+        """How the CRI service fares, as `ctr plugins ls` says it: ok, error, skip, or absent.
+
+        containerd 2 has its parts as plugins of their own; the service is there only with the old id.
+        """
         rows = [line.split() for line in self.ctr("plugins", "ls").stdout.splitlines()]
-        states = {row[-1] for row in rows if len(row) >= 3 and f"{row[0]}.{row[1]}" in CRI_PLUGINS}
-        if not states:
+        states = {f"{row[0]}.{row[1]}": row[-1] for row in rows if len(row) >= 3}
+        if CRI_SERVICE not in states:
             return "absent"
-        return "ok" if states == {"ok"} else min(states - {"ok"})
+        found = {states[name] for name in (CRI_SERVICE, CRI_RUNTIME) if name in states}
+        return "ok" if found == {"ok"} else min(found - {"ok"})
 
     def load_image(self, busybox: str) -> None:
         """Gives the CRI plugin its two images without a registry: the test's and the one the configuration names."""
@@ -124,12 +130,12 @@ class RunningContainerd(RunningDaemon):
         with CriClient(self.socket) as client:
             _wait_for_names(client, names)
 
-    def run_pod(self, handler: str, command: Sequence[str]) -> PodResult:
-        """Really runs a container through a CRI runtime handler."""
+    def run_pod(self, handler: str, command: Sequence[str], devices: Sequence[str] = ()) -> PodResult:
+        """Really runs a container through a CRI runtime handler, with CDI devices by name."""
         logs = self.host.directory / f"pod-{time.monotonic_ns()}"
         logs.mkdir()
         with CriClient(self.socket) as client:
-            return client.run_pod(handler, IMAGE, command, logs, self.host.cgroup)
+            return client.run_pod(handler, PodRequest(IMAGE, tuple(command), logs, self.host.cgroup, tuple(devices)))
 
 
 def _wait_for_names(client: CriClient, names: Sequence[str], seconds: float = 10.0) -> None:
@@ -154,7 +160,7 @@ def sandbox_images(dump: dict[str, object]) -> list[str]:
     """The image of a pod's sandbox, by the names that the versions give the setting."""
     plugins = dump.get("plugins")
     assert isinstance(plugins, dict)
-    old = plugins.get("io.containerd.grpc.v1.cri", {}).get("sandbox_image")
+    old = plugins.get(CRI_SERVICE, {}).get("sandbox_image")
     new = plugins.get("io.containerd.cri.v1.images", {}).get("pinned_images", {}).get("sandbox")
     return sorted({name for name in (old, new) if name})
 
@@ -186,9 +192,17 @@ class RunningDockerd(RunningDaemon):
         if done.returncode != 0:
             raise DaemonFailed(f"cannot load the image: {done.stderr}\n{self.log_tail()}")
 
-    def run_container(self, *command: str, runtime: str | None = None) -> PodResult:
-        """Really runs a container; runtime None = the daemon's default."""
+    def info(self) -> dict[str, object]:
+        """All that the daemon tells of itself."""
+        document = json.loads(self.docker("info", "--format", "{{json .}}").stdout)
+        assert isinstance(document, dict)
+        return document
+
+    def run_container(self, *command: str, runtime: str | None = None, devices: Sequence[str] = ()) -> PodResult:
+        """Really runs a container; runtime None = the daemon's default; devices are CDI names."""
         chosen = ["--runtime", runtime] if runtime else []
-        flags = ["--rm", "--network=none", f"--cgroup-parent=/{self.host.cgroup}", *chosen]
+        parent = f"{self.host.cgroup}.slice" if self.info()["CgroupDriver"] == "systemd" else f"/{self.host.cgroup}"
+        asked = [item for device in devices for item in ("--device", device)]
+        flags = ["--rm", "--network=none", f"--cgroup-parent={parent}", *chosen, *asked]
         done = self.docker("run", *flags, "--entrypoint", command[0], IMAGE, *command[1:])
         return PodResult(done.returncode, done.stdout or done.stderr)

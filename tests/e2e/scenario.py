@@ -11,6 +11,8 @@ from .engines import REPOSITORY
 from .private_host import PrivateHost
 from .recorder import Recorder
 
+SOURCE = os.environ.get("CTK_SOURCE", str(REPOSITORY))  # another checkout to take ctk from
+
 
 class Scenario:
     """A private host; runtime records as nvidia-container-runtime, base as runc."""
@@ -43,7 +45,7 @@ class Scenario:
     ) -> subprocess.CompletedProcess[str]:
         """Runs ctk inside, as a process of its own."""
         command = [sys.executable, "-m", "ctk", *arguments]
-        settings = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "COLUMNS": "200", **(environment or {})}
+        settings = {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "error", "COLUMNS": "200", **(environment or {})}
         return self.host.run(command, seconds=seconds, environment=settings)
 
     def ctk_json(self, *arguments: str, environment: Mapping[str, str] | None = None) -> dict[str, object]:
