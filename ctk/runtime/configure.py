@@ -18,7 +18,7 @@ from ctk.runtime.planned import (
 )
 from ctk.runtime.request import DEFAULTS, Request, runtime_path
 from ctk.runtime.sources import Source, folder_files, read_containerd, read_crio, read_source
-from ctk.runtime.targets import Target, containerd_version, is_known_missing, other_users
+from ctk.runtime.targets import Target, containerd_version, is_known_missing, may_ask, other_users
 
 if TYPE_CHECKING:
     from ctk.host import Host
@@ -239,7 +239,7 @@ def dump_of(host: "Host", target: Target, arguments: tuple[str, ...]) -> Mapping
     """The engine's effective configuration. Raises CtkError with the program's own words (peer: hidden)."""
     import tomllib
 
-    if not host.is_live or target.binary is None:
+    if target.binary is None or not may_ask(host, target):
         raise CtkError(
             f"cannot ask {target.engine} for its configuration: no program of it may be run here",
             hint="Name it with --executable-path, or use --config-source=file. Nothing was changed.",

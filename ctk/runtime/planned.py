@@ -8,7 +8,7 @@ from ctk.engines.base import EditOutcome, Layer
 from ctk.errors import SelfCheckFault
 from ctk.runtime.request import DEFAULTS
 from ctk.runtime.sources import Source
-from ctk.runtime.targets import Target
+from ctk.runtime.targets import Target, may_ask
 
 if TYPE_CHECKING:
     from ctk.host import Host
@@ -90,8 +90,8 @@ def query(
     ask_before: bool = True,
     is_answer: Callable[[CommandOutput], bool] | None = None,
 ) -> EngineQuery | None:
-    """The question to the engine's own program; None where none may be asked (--root, no binary)."""
-    if not host.is_live or target.binary is None:
+    """The question to the engine's own program; None where none may be asked (--root, no binary, not trusted)."""
+    if target.binary is None or not may_ask(host, target):
         return None
     return EngineQuery(method, (target.binary, *arguments), judge, ask_before, is_answer=is_answer)
 

@@ -20,7 +20,7 @@ class Target(NamedTuple):
     """One installation of one engine, and where its configuration is.
 
     record None: nothing of the engine was found, its default places are taken. explicit: the user named the file.
-    binary: the program that may be asked what it makes of the files, None if none may.
+    binary: the program that may be asked what it makes of the files, None if none may. named: the user named it.
     """
 
     engine: str
@@ -29,6 +29,7 @@ class Target(NamedTuple):
     record: "EngineInstallation | None"
     explicit: bool = False
     binary: str | None = None
+    named: bool = False
 
     @property
     def key(self) -> str:
@@ -57,8 +58,9 @@ class Target(NamedTuple):
     def unit(self) -> str:
         """The systemd unit to restart."""
         unit = self.record.unit if self.record else None
+        usual = self.row.units[0] if self.row and self.row.units else None
         defaults = DEFAULTS.get(self.engine)
-        return (unit or (defaults.unit if defaults else "")).removesuffix(".service")
+        return (unit or usual or (defaults.unit if defaults else "")).removesuffix(".service")
 
     @property
     def socket(self) -> str:
@@ -91,7 +93,9 @@ def _explicit(engine: str, request: Request, found: tuple["EngineInstallation", 
     record = next((item for item in found if item.config_path == config), None)
     name = record.installation if record else _name_of_row(engine, config)
     binary = request.executable or (_binary(record) if record else None)
-    return Target(engine, name, config, record, explicit=record is None, binary=binary or None)
+    return Target(
+        engine, name, config, record, explicit=record is None, binary=binary or None, named=bool(request.executable)
+    )
 
 
 def _name_of_row(engine: str, config: str) -> str:
@@ -116,7 +120,14 @@ def _pick(engine: str, request: Request, found: tuple["EngineInstallation", ...]
     ordered = sorted(found, key=lambda record: (_rank(record.installation), record.installation))
     if ordered:
         return _target(engine, ordered[0], request)
-    return Target(engine, "system", DEFAULTS[engine].config, None, binary=request.executable or None)
+    return Target(
+        engine,
+        "system",
+        DEFAULTS[engine].config,
+        None,
+        binary=request.executable or None,
+        named=bool(request.executable),
+    )
 
 
 def _rank(name: str) -> int:
@@ -124,7 +135,28 @@ def _rank(name: str) -> int:
 
 
 def _target(engine: str, record: "EngineInstallation", request: Request) -> Target:
-    return Target(engine, record.installation, record.config_path, record, binary=request.executable or _binary(record))
+    binary = request.executable or _binary(record)
+    return Target(
+        engine, record.installation, record.config_path, record, binary=binary, named=bool(request.executable)
+    )
+
+
+def may_ask(host: "Host", target: Target) -> bool:
+    """Whether the engine's program may be run: on the live host, and not one that another user could have put there.
+
+    Raises UsageFault for a program the user named that does not exist.
+    """
+    if not host.is_live or target.binary is None:
+        return False
+    if target.named:
+        if not host.is_file(target.binary):
+            raise UsageFault(
+                f"--executable-path names {target.binary}, which is no file", hint="Name the engine's program."
+            )
+        return True
+    from ctk.host.programs import why_not_trusted
+
+    return not why_not_trusted(host, target.binary)
 
 
 def _default_engine(host: "Host", request: Request) -> str:
@@ -177,7 +209,7 @@ def other_users(host: "Host", target: Target) -> tuple[str, ...]:
 
 def containerd_version(host: "Host", target: Target) -> tuple[int, int] | None:
     """What this containerd says it is, as (major, minor); None where it may not be asked or does not say."""
-    if not host.is_live or target.binary is None:
+    if target.binary is None or not may_ask(host, target):
         return None
     from ctk.host.engines import program_version
 
