@@ -170,10 +170,12 @@ def _plan_and_apply(
 def _apply(app: App, host: "Host", options: Options, planned: Planned, state: str) -> "Applied":
     from ctk.change.apply import apply
     from ctk.change.journal import Journal
+    from ctk.runtime.unconfigure import with_cycle
 
+    journal = None if options.no_journal else Journal(state)
     return apply(
-        planned.plan,
-        journal=None if options.no_journal else Journal(state),
+        planned.plan if journal is None else with_cycle(planned, journal).plan,
+        journal=journal,
         state_directory=state,
         runner=host.run,
         command_line=("ctk", *app.arguments),
@@ -256,6 +258,15 @@ def _combine(
         {"dry_run": not options.writes, "engines": [report.data for report in reports]},
         max([exit_code, *(report.exit_code for report in reports)]),
         text="".join(report.text for report in reports),
-        messages=tuple(dict.fromkeys(messages)),  # two engines may meet the same fault of the host
+        messages=_said_once(messages),
         errors=errors,
     )
+
+
+def _said_once(messages: list[Message]) -> tuple[Message, ...]:
+    """Without what was said already: two engines may meet one fault; --dry-run warns of a refusal in other words."""
+    kept: list[Message] = []
+    for message in messages:
+        if not any(message.text in earlier.text for earlier in kept):
+            kept.append(message)
+    return tuple(kept)

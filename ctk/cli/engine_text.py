@@ -92,6 +92,8 @@ def _restart_line(planned: Planned, applied: "Applied | None") -> str:
         return f"{target.unit} was restarted and answers.\n"
     if not planned.restart_required or (is_known_missing(target) and not target.explicit):
         return ""
-    when = "Then" if applied is None else "Now"
     scope = "--user " if target.installation == "rootless" else ""
-    return f"{when} take it up with: systemctl {scope}{planned.restart_action} {target.unit}\n"
+    command = f"systemctl {scope}{planned.restart_action} {target.unit}"
+    if not planned.plan.pending:
+        return f"It is taken up with: {command}\n"
+    return f"{'Then' if applied is None else 'Now'} take it up with: {command}\n"

@@ -10,7 +10,7 @@ from ctk.result import ErrorInfo, Message, Result, envelope, error_info
 if TYPE_CHECKING:
     from ctk.cli.app import App
 
-LABELS = {"info": "", "warning": "warning: ", "error": "error: "}
+LABELS = {"info": "note: ", "warning": "warning: ", "error": "error: "}
 
 
 def print_result(result: Result, *, as_json: bool, quiet: bool = False) -> int:

@@ -171,6 +171,19 @@ def test_f34_a_template_with_expressions(host: HostFolder) -> None:
     assert host.everything() == before
 
 
+def test_f34_k3s_finds_the_runtime_itself(host: HostFolder) -> None:
+    host.program(RUNTIME)
+    host.put(f"{K3S}/config.toml", "version = 2\n")
+    before = host.everything()
+    answer = host.configure("containerd")
+    assert answer.code == 0
+    assert "nothing to do" in answer.out
+    assert "It is taken up with: systemctl restart k3s\n" in answer.out
+    assert "k3s finds and registers the runtime 'nvidia' itself" in answer.err
+    assert host.everything() == before
+    assert host.configure("containerd", "--set-as-default").code == 2, "k3s has a flag of its own for that"
+
+
 @pytest.mark.parametrize("name", ["config.toml.tmpl", "config-v3.toml.tmpl"])
 def test_f35_a_template_that_is_not_there_yet(host: HostFolder, name: str) -> None:
     host.engine("containerd")

@@ -135,6 +135,7 @@ def test_f08_runtime_by_flag_and_by_file(host: HostFolder, flag: str, words: tup
     tentative = host.configure("docker", "--dry-run", *words)
     assert tentative.code == 0
     assert any("a real run would stop here: --force flag-conflict" in line for line in tentative.warnings())
+    assert len(tentative.warnings()) == 1, "not once more as a forced one"
     forced = host.configure("docker", "--force=flag-conflict", *words)
     assert forced.code == 0
     assert forced.warnings()
