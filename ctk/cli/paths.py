@@ -43,7 +43,7 @@ def _is_shown(host: "Host", path: str) -> bool:
 
 def state_of(host: "Host") -> str:
     """The folder of ctk's journal and locks for this host and this caller."""
-    return state_directory("" if host.is_live else host.root, os.environ, os.geteuid())
+    return state_directory(host.root, os.environ, os.geteuid(), None if host.is_live else host.real_path)
 
 
 def journal_of(host: "Host") -> Journal:

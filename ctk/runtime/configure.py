@@ -1,11 +1,11 @@
 """plan_configure: from a request and one installation to a plan; reads through the host, writes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ctk.change.plan import Plan
-from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
+from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
 from ctk.errors import CtkError, Refused
 from ctk.runtime.binaries import check_runtime_binary
 from ctk.runtime.planned import (
@@ -91,15 +91,16 @@ def finish(
     sources: tuple[Source, ...],
     outcome: EditOutcome,
     *,
-    operation: str = "configure",
+    view: Callable[[tuple[Layer, ...], str], RuntimeView],
     facts: Mapping[str, str],
     home: str,
 ) -> Planned:
     """Turn an edit's outcome into a plan; the query is added by the engine's own planner."""
+    layers = tuple(source.layer() for source in sources)
     changes = file_changes(host, sources, outcome)
     action = "restart" if outcome.needs_restart else "reload"
     plan = Plan(
-        operation=operation,
+        operation="configure",
         key=target.key,
         changes=changes,
         restart=restart_request(target, action) if request.restart and changes else None,
@@ -114,6 +115,7 @@ def finish(
         restart_action=action,
         method="parse",
         files=(home,),
+        is_registered=lambda name: view(layers, name).registered,
     )
 
 
@@ -126,7 +128,8 @@ def _plan_docker(host: "Host", request: Request, target: Target, spec: RuntimeSp
     edit = partial(docker.configure, spec=spec, flags=flags, forced=request.forced)
     outcome = edit(layers)
     prove_second_pass(layers, outcome, edit)
-    planned = finish(host, request, target, (source,), outcome, facts={"runtime": spec.name}, home=source.path)
+    facts = {"runtime": spec.name}
+    planned = finish(host, request, target, (source,), outcome, view=docker.view, facts=facts, home=source.path)
     notes = list(planned.notes)
     if request.config_source == "command":
         notes.append("Docker prints no configuration: --config-source=command reads the file")
@@ -190,6 +193,7 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         target,
         sources,
         outcome,
+        view=containerd.view,
         facts={"runtime": spec.name, "default_before": _default_before(layers)},
         home=next(iter(outcome.texts), containerd.view(layers, spec.name).file or place.config),
     )
@@ -272,7 +276,7 @@ def _plan_crio(host: "Host", request: Request, target: Target, spec: RuntimeSpec
         outcome = crio.configure(layers, spec, destination, dump=dump)
     prove_second_pass(layers, outcome, lambda files: crio.configure(files, spec, destination))
     facts = {"runtime": spec.name, "default_before": crio.view(layers, "").default_runtime or ""}
-    planned = finish(host, request, target, sources, outcome, facts=facts, home=place)
+    planned = finish(host, request, target, sources, outcome, view=crio.view, facts=facts, home=place)
     question = query(host, target, "crio-config", arguments, judge_configured(spec))
     return planned._replace(plan=planned.plan._replace(query=question))
 

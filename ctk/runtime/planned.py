@@ -29,6 +29,7 @@ class Planned(NamedTuple):
     restart_action: str = "restart"
     method: str = "parse"
     files: tuple[str, ...] = ()  # the files the keys stand in, changed or not
+    is_registered: Callable[[str], bool] | None = None  # whether a runtime of that name stands in the files today
 
 
 def display_path(host: "Host", path: str) -> str:

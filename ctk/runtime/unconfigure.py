@@ -93,6 +93,25 @@ def _names_since(journal: Journal, baseline: Baseline, target: str) -> frozenset
     )
 
 
+def with_cycle(planned: Planned, journal: Journal) -> Planned:
+    """A configure's plan that knows whether ctk's part in the files begins anew.
+
+    It does where the journal shows an earlier configure, but somebody has taken all its runtimes out by hand since:
+    what stands there today is then what an unconfigure gives back.
+    """
+    if planned.is_registered is None:
+        return planned
+    names: set[str] = set()
+    for change in planned.plan.pending:
+        baseline = journal.baseline(change.target)
+        if baseline is not None:
+            names |= _names_since(journal, baseline, change.target)
+    if not names or any(planned.is_registered(name) for name in names):
+        return planned
+    facts = (*planned.plan.facts, (CYCLE_FACT, "start"))
+    return planned._replace(plan=planned.plan._replace(facts=facts))
+
+
 def _changes(
     host: "Host", request: Request, removal: Removal, pasts: dict[str, Past]
 ) -> tuple[tuple[FileChange, ...], EditOutcome, bool]:
