@@ -230,11 +230,11 @@ def _report(host: "Host", options: Options, planned: Planned, applied: "Applied 
 
 
 def _files(host: "Host", planned: Planned) -> list[dict[str, object]]:
-    from ctk.change.diff import unified_diff
-
     pending = planned.plan.pending
     if not pending:
         return [{"path": shown_path(host, path), "action": "none", "diff": ""} for path in planned.files]
+    from ctk.change.diff import unified_diff
+
     return [{"path": change.path, "action": change.action, "diff": unified_diff(change)} for change in pending]
 
 

@@ -56,6 +56,8 @@ def _details(host: "Host", planned: Planned) -> str:
 
 
 def _diffs(planned: Planned) -> str:
+    if not planned.plan.pending:
+        return ""
     from ctk.change.diff import render_coloured_diff, unified_diff
 
     text = "".join(unified_diff(change) for change in planned.plan.pending)

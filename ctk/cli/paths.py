@@ -3,13 +3,13 @@
 import os
 from typing import TYPE_CHECKING
 
-from ctk.change.journal import Journal
 from ctk.change.state import state_directory
 from ctk.errors import CtkError, Refused
 from ctk.result import ErrorInfo, error_info
 from ctk.runtime.planned import display_path
 
 if TYPE_CHECKING:
+    from ctk.change.journal import Journal
     from ctk.host import Host
 
 
@@ -46,6 +46,8 @@ def state_of(host: "Host") -> str:
     return state_directory(host.root, os.environ, os.geteuid(), None if host.is_live else host.real_path)
 
 
-def journal_of(host: "Host") -> Journal:
+def journal_of(host: "Host") -> "Journal":
     """The journal of this host and this caller."""
+    from ctk.change.journal import Journal
+
     return Journal(state_of(host))

@@ -2,8 +2,8 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Union, get_args, get_origin
+from dataclasses import MISSING, fields, is_dataclass
+from typing import NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ctk.errors import CtkError
 from ctk.facts import Unknown
@@ -51,8 +51,8 @@ def _check_version(version: str) -> None:
 def _encode(value: object) -> object:
     if isinstance(value, Unknown):
         return {"unknown": value.reason}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+    if _is_record(type(value)):
+        return {field.name: _encode(getattr(value, field.name)) for field in _fields(type(value))}
     if isinstance(value, tuple):
         return [_encode(item) for item in value]
     return value
@@ -70,7 +70,7 @@ def _decode(kind: object, value: object, where: str) -> object:
         if not isinstance(value, Mapping) or not isinstance(value.get("unknown"), str):
             raise ValueError(f"{where} is no reason")
         return Unknown(value["unknown"])
-    if isinstance(kind, type) and is_dataclass(kind):
+    if isinstance(kind, type) and _is_record(kind):
         return _decode_record(kind, value, where)
     if type(value) is not kind:
         raise ValueError(f"{where} is {type(value).__name__}, not {getattr(kind, '__name__', kind)}")
@@ -95,17 +95,35 @@ def _decode_record(kind: type, value: object, where: str) -> object:
     if not isinstance(value, Mapping):
         raise TypeError(f"{where} is no object")
     found = {}
-    for field in fields(kind):
+    for field in _fields(kind):
         if field.name in value:
             found[field.name] = _decode(field.type, value[field.name], f"{where}.{field.name}")
-        elif field.default is MISSING:
+        elif field.is_required:
             found[field.name] = _missing(field, where)
     result: object = kind(**found)
     return result
 
 
-def _missing(field: "Field[object]", where: str) -> Unknown:
+def _missing(field: "_Field", where: str) -> Unknown:
     """An older ctk of the same major version did not look yet."""
     if Unknown in get_args(field.type):
         return NOT_RECORDED
     raise ValueError(f"{where} has no {field.name}")
+
+
+class _Field(NamedTuple):
+    name: str
+    type: object
+    is_required: bool
+
+
+def _is_record(kind: type) -> bool:
+    """A frozen dataclass, or a NamedTuple: records that every run reads are of the latter kind."""
+    return is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+def _fields(kind: type) -> tuple[_Field, ...]:
+    if is_dataclass(kind):
+        return tuple(_Field(field.name, field.type, field.default is MISSING) for field in fields(kind))
+    defaults: Mapping[str, object] = getattr(kind, "_field_defaults", {})
+    return tuple(_Field(name, hint, name not in defaults) for name, hint in get_type_hints(kind).items())

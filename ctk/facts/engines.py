@@ -1,12 +1,11 @@
 """Container engines as found on a host: one record for each installation; no I/O."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ctk.facts import Unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineFlag:
+class EngineFlag(NamedTuple):
     """One command-line flag of a daemon, and the file that sets it.
 
     name without dashes ("add-runtime"), value "" for a bare flag, origin the unit file, drop-in or EnvironmentFile.
@@ -18,8 +17,7 @@ class EngineFlag:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineInstallation:
+class EngineInstallation(NamedTuple):
     """One installed engine. Paths are paths of the host (below --root), never of the machine that looked.
 
     engine is docker, containerd, crio or podman; installation is the name of a row of

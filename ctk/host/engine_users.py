@@ -1,7 +1,6 @@
 """Who is known to use which engine: the kubelet, Docker, nerdctl; it only compares sockets."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineInstallation
@@ -33,7 +32,7 @@ def add_users(host: Host, installations: Sequence[EngineInstallation]) -> tuple[
         if item.engine == "containerd" and item.user is None:
             users += ["docker"] if socket == docker and "docker" not in users else []
             users += ["nerdctl"] if socket == nerdctl else []
-        result.append(replace(item, used_by=tuple(users)))
+        result.append(item._replace(used_by=tuple(users)))
     return tuple(result)
 
 

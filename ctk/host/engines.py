@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ctk.engines.installations import DAEMONS, DROP_IN, INSTALLATIONS, K0S_MARKER, Installation, get_daemon
 from ctk.facts import Unknown
@@ -20,7 +19,6 @@ from ctk.host.config_files import (
     import_directories,
 )
 from ctk.host.daemons import DaemonView, collect_daemon, is_same_file
-from ctk.host.engine_users import add_users
 from ctk.host.flags import describe_origin
 from ctk.host.processes import Process, collect_processes
 from ctk.host.programs import collect_version, find_program
@@ -33,11 +31,16 @@ NOT_ASKED = Unknown("not asked")
 
 
 def collect_installations(
-    host: Host, engine: str | None = None, processes: Sequence[Process] | Unknown | None = None
+    host: Host,
+    engine: str | None = None,
+    processes: Sequence[Process] | Unknown | None = None,
+    *,
+    with_users: bool = True,
 ) -> tuple[EngineInstallation, ...]:
     """Every installed engine, or every installation of one; no program is run, so versions are "not asked".
 
-    processes: those that were collected already, to look at /proc once only. An engine is installed when its binary,
+    processes: those that were collected already, to look at /proc once only. with_users: find out who uses which, for
+    which the kubelet and nerdctl are looked at too. An engine is installed when its binary,
     its unit or one of its markers is there, or when it runs.
     """
     if processes is None:
@@ -46,7 +49,7 @@ def collect_installations(
     users = collect_users(host)
     wanted = {engine} if engine else {row.engine for row in INSTALLATIONS}
     # Who uses containerd cannot be said without knowing Docker.
-    needed = wanted | {"docker"} if "containerd" in wanted else wanted
+    needed = wanted | {"docker"} if with_users and "containerd" in wanted else wanted
     found = [
         installation
         for row in INSTALLATIONS
@@ -54,7 +57,11 @@ def collect_installations(
         for user in (users if row.per_user else (None,))
         if (installation := _collect_installation(host, row, user, processes)) is not None
     ]
-    return tuple(item for item in add_users(host, found) if item.engine in wanted)
+    if with_users:
+        from ctk.host.engine_users import add_users
+
+        found = [item for item in add_users(host, found) if item.engine in wanted]
+    return tuple(found)
 
 
 def engine_version(host: Host, installation: EngineInstallation) -> str | None | Unknown:
@@ -112,7 +119,7 @@ def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple
             answer = find_program(host, row.binaries)
             if isinstance(answer, Unknown) and not row.per_user:
                 return answer
-    return tuple(replace(item, version=engine_version(host, item)) for item in found)
+    return tuple(item._replace(version=engine_version(host, item)) for item in found)
 
 
 def _collect_installation(

@@ -83,7 +83,7 @@ def choose_targets(host: "Host", request: Request) -> tuple[Target, ...]:
 def _installations(host: "Host", engine: str) -> tuple["EngineInstallation", ...]:
     from ctk.host.engines import collect_installations
 
-    found = collect_installations(host, engine)
+    found = collect_installations(host, engine, with_users=engine == "containerd")
     return tuple(record for record in found if record.installation not in OWNED_BY_DOCKER)
 
 
