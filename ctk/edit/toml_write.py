@@ -39,13 +39,14 @@ def put(text: str, data: Mapping[str, object], key: Path, value: object) -> str:
 
 def _put_members(text: str, data: Mapping[str, object], table: Path, values: Mapping[str, object]) -> str:
     """Make a table that is written as headers or dotted keys hold `values` and nothing else."""
+    from ctk.edit.toml import load
     from ctk.edit.toml_remove import take_out
 
     old = lookup(data, table)
     for name in old if isinstance(old, Mapping) else ():
         if name not in values:
             text = take_out(text, (*table, name))
-    return _merge(text, table, values)
+    return _merge(text, load(text), table, values)
 
 
 def put_raw(document: Document, data: Mapping[str, object], key: Path, raw: str) -> str:
@@ -68,7 +69,7 @@ def add(text: str, data: Mapping[str, object], table: Path, values: Mapping[str,
     """The text with a new table, or with `values` merged into the table that is there."""
     old = lookup(data, table)
     if isinstance(old, Mapping):
-        return _merge(text, table, values)
+        return _merge(text, data, table, values)
     document = scan(text)
     if old is not MISSING:
         raise _in_the_way(document, table, table)
@@ -82,15 +83,18 @@ def add(text: str, data: Mapping[str, object], table: Path, values: Mapping[str,
     return _new_tables(document, table, _blocks(table, values), after)
 
 
-def _merge(text: str, table: Path, values: Mapping[str, object]) -> str:
+def _merge(text: str, data: Mapping[str, object], table: Path, values: Mapping[str, object]) -> str:
+    """data is what `text` holds; the keys of `values` do not touch each other, so it may be old for looking one up."""
     from ctk.edit.toml import load
 
+    read = text
     for name, value in values.items():
-        data = load(text)
         key = (*table, name)
         old = lookup(data, key)
         if is_equal(old, value):
             continue
+        if text is not read:
+            data, read = load(text), text
         if isinstance(value, Mapping) and (old is MISSING or isinstance(old, Mapping)):
             text = add(text, data, key, value, None)
         else:
