@@ -42,7 +42,8 @@ class Asked(NamedTuple):
     """spec.toml: the runtime, and what an engine needs besides.
 
     layers: the files in load order, default the main file and then those of before/ by name. warnings, notes: phrases,
-    one for each sentence that must come; none but them may come unless talkative is set.
+    one for each sentence that must come; none but them may come unless talkative is set. created: files that were
+    not there before the first configure.
     """
 
     why: str
@@ -58,6 +59,7 @@ class Asked(NamedTuple):
     needs_restart: bool | None
     original_absent: bool
     removed: tuple[str, ...]
+    created: tuple[str, ...]
 
 
 class Case(NamedTuple):
@@ -91,7 +93,8 @@ class Case(NamedTuple):
         """The texts from before the first configure; empty where there is no known past."""
         if self.asked.original_absent:
             return {self.main: None}
-        return {path: decode_config(data, path).text for path, data in self.files("original").items()}
+        known = {path: decode_config(data, path).text for path, data in self.files("original").items()}
+        return {**known, **dict.fromkeys(self.asked.created)}
 
     def dump(self) -> Mapping[str, object] | None:
         """The dump to inherit from."""
@@ -134,6 +137,7 @@ def _load(folder: Path) -> Case:
         needs_restart=values.pop("needs_restart", None),
         original_absent=values.pop("original_absent", False),
         removed=tuple(values.pop("removed", ())),
+        created=tuple(values.pop("created", ())),
     )
     if values:
         raise ValueError(f"{folder}/spec.toml: unknown keys {sorted(values)}")

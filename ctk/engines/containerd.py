@@ -351,9 +351,18 @@ def _missing_imports(layout: Layout, target: str) -> list[str]:
     ]
 
 
-def view(layers: tuple[Layer, ...], name: str, engine: tuple[int, int] | None = None) -> RuntimeView:
-    """What the files that are in force say about the runtime `name` today; key by key if the engine is unknown."""
-    layout = read_layout(layers, engine, ALWAYS_READ)
+def view(
+    layers: tuple[Layer, ...],
+    name: str,
+    engine: tuple[int, int] | None = None,
+    *,
+    merged_elsewhere: str | None = None,
+) -> RuntimeView:
+    """What the files that are in force say about the runtime `name` today; key by key if the engine is unknown.
+
+    merged_elsewhere: a file that another program merges in without an import (k0s). Raises ParseFault.
+    """
+    layout = read_layout(layers, engine, ALWAYS_READ, merged_elsewhere=merged_elsewhere)
     section = layout.effective()
     entry = look_up(section, ("containerd", "runtimes", name))
     default = look_up(section, ("containerd", "default_runtime_name"))

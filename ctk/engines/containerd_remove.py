@@ -63,6 +63,11 @@ def holds(layers: tuple[Layer, ...], name: str) -> bool:
     return any(look_up(document.content, layout.runtime(name)) is not None for document in layout.documents)
 
 
+def _names(content: Table, runtimes: Path) -> frozenset[str]:
+    table = look_up(content, runtimes)
+    return frozenset(table) if isinstance(table, Mapping) else frozenset()
+
+
 class _Removal:
     """Today's texts on their way back."""
 
@@ -95,6 +100,7 @@ class _Removal:
                 self._take_copy(document)
         for document in self.there:
             self._take_imports(document)
+            self._empty_again(document)
         for document in self.there:
             self._prove(document)
         changed = {
@@ -128,20 +134,14 @@ class _Removal:
 
     def _our_other_runtimes(self, document: Document) -> bool:
         """Whether the file still holds a runtime that it lacked before our first configure."""
-        runtimes = look_up(self._content(document.path), self.entry[:-1])
-        earlier = look_up(self.past[document.path].content, self.entry[:-1])
-        names = set(runtimes) if isinstance(runtimes, Mapping) else set()
-        known = set(earlier) if isinstance(earlier, Mapping) else set()
-        known |= {BUILT_IN_DEFAULT, *self._copied_names(document)}
-        return self.past[document.path].known and bool(names - known)
+        original = self.past[document.path]
+        known = {BUILT_IN_DEFAULT, *_names(original.content, self.entry[:-1]), *self._copied_names(document)}
+        return original.known and bool(_names(self._content(document.path), self.entry[:-1]) - known)
 
     def _copied_names(self, document: Document) -> frozenset[str]:
         """The runtimes that a drop-in of ours took over from the other files."""
-        found: set[str] = set()
-        for other in self.there:
-            runtimes = look_up(other.content, self.entry[:-1]) if other is not document else None
-            found |= set(runtimes) if isinstance(runtimes, Mapping) else set()
-        return frozenset(found)
+        others = (other.content for other in self.there if other is not document)
+        return frozenset(name for content in others for name in _names(content, self.entry[:-1]))
 
     def _give_back_default(self, document: Document) -> None:
         path, original = document.path, self.past[document.path]
@@ -159,6 +159,7 @@ class _Removal:
             return
         self._take(path, self.default)
         if original.known and earlier is None:
+            self._give_back_old_default(document)
             return
         why = (
             f"the earlier one, {earlier!r}, has no entry any more"
@@ -168,6 +169,14 @@ class _Removal:
         self.warnings.append(
             f'{path}: default_runtime_name was "{self.name}" and {why}: the key is taken out, so containerd uses runc'
         )
+
+    def _give_back_old_default(self, document: Document) -> None:
+        """The table default_runtime of containerd 1.x, which configure takes out on request."""
+        table = (*self.layout.containerd, "default_runtime")
+        original = self.past[document.path]
+        if original.has(table) and look_up(document.content, table) is None:
+            self.texts[document.path] = toml.restore_table(self.texts[document.path], table, original.text)
+            self.owned.append(table)
 
     def _can_be_default(self, earlier: object, original: Original) -> bool:
         """Whether the earlier default still has an entry, or had none then either."""
@@ -179,14 +188,20 @@ class _Removal:
         return any(look_up(self._content(each.path), entry) is not None for each in self.there)
 
     def _take_base(self, document: Document) -> None:
-        """Take back the runc entry that configure adds where the file named no runtime at all."""
-        if not self.past[document.path].lacked(self.base) or self.name == BUILT_IN_DEFAULT:
+        """Take back the runc entry that configure adds where the file named none but NVIDIA's runtimes."""
+        original = self.past[document.path]
+        earlier = _names(original.content, self.base[:-1])
+        if not original.known or self.name == BUILT_IN_DEFAULT or not all(map(self._is_nvidia, earlier)):
+            return
+        if original.lacked(self.layout.plugin) and BUILT_IN_DEFAULT in self._copied_names(document):
             return
         content = self._content(document.path)
-        runtimes = look_up(content, self.base[:-1])
-        alone = isinstance(runtimes, Mapping) and set(runtimes) == {BUILT_IN_DEFAULT}
+        alone = _names(content, self.base[:-1]) - earlier == {BUILT_IN_DEFAULT}
         if alone and look_up(content, self.base) in OUR_BASES:
             self._take(document.path, self.base)
+
+    def _is_nvidia(self, name: str) -> bool:
+        return name == self.name or name.startswith("nvidia")
 
     def _give_back_switch(self, document: Document) -> None:
         """configure only ever switches CDI on, so what is not true today is not ours."""
@@ -236,6 +251,17 @@ class _Removal:
             self.texts[path] = toml.remove_from_array(self.texts[path], ("imports",), pattern)
         if original.lacked(("imports",)) and self._content(path).get("imports") == []:
             self.texts[path] = toml.remove(self.texts[path], ("imports",))
+
+    def _empty_again(self, document: Document) -> None:
+        """A file that held no key at all before, and holds none but the version now."""
+        path, original = document.path, self.past[document.path]
+        if not original.known or original.is_new or original.content or self.texts[path] == document.text:
+            return
+        if set(self._content(path)) == {"version"}:
+            self._take(path, ("version",))
+            self.owned.append(("version",))
+            if not self.texts[path].strip():
+                self.texts[path] = original.text
 
     def _covered(self, pattern: str, parent: str) -> list[str]:
         return [other.path for other in self.there if import_covers(pattern, parent, other.path)]

@@ -180,8 +180,9 @@ def _prove(documents: tuple[Document, ...], outcome: EditOutcome, spec: RuntimeS
 
 
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
-    """What the files say about the runtime `name` today."""
+    """What the files say about the runtime `name` today. Raises ParseFault."""
     documents = parse_layers(layers)
+    _check_types(documents)
     merged = merge(documents)
     entry = look_up(merged, entry_path(name))
     home = last_with(documents, entry_path(name))

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from ctk.change.plan import FileChange, Plan
 from ctk.errors import UsageFault
-from ctk.runtime.planned import Planned, display_path
+from ctk.host.paths import display_path
+from ctk.runtime.planned import Planned
 from ctk.runtime.request import check_text
 from ctk.runtime.sources import read_source
 from ctk.runtime.targets import Target

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctk.change.plan import CommandOutput, EngineQuery, FileChange, Plan, RestartRequest
 from ctk.engines.base import EditOutcome, Layer
 from ctk.errors import SelfCheckFault
+from ctk.host.paths import display_path
 from ctk.runtime.request import DEFAULTS
 from ctk.runtime.sources import Source
 from ctk.runtime.targets import Target, may_ask
@@ -30,11 +31,6 @@ class Planned(NamedTuple):
     method: str = "parse"
     files: tuple[str, ...] = ()  # the files the keys stand in, changed or not
     is_registered: Callable[[str], bool] | None = None  # whether a runtime of that name stands in the files today
-
-
-def display_path(host: "Host", path: str) -> str:
-    """A host path as the user of this machine would open it: with --root in front."""
-    return path if host.is_live else host.root.rstrip("/") + path
 
 
 def file_changes(host: "Host", sources: Iterable[Source], outcome: EditOutcome) -> tuple[FileChange, ...]:

@@ -9,8 +9,9 @@ from ctk.engines.containerd_layout import import_covers, read_layout
 from ctk.engines.containerd_template import add_runtime, is_template, names_ours, names_runtime
 from ctk.engines.installations import GO_TEMPLATE_BASE, K0S_MARKER
 from ctk.errors import CtkError, ParseFault, Refused, UsageFault
+from ctk.host.paths import display_path
 from ctk.runtime.binaries import binary_fault
-from ctk.runtime.planned import Planned, display_path, plan_facts, restart_request
+from ctk.runtime.planned import Planned, plan_facts, restart_request
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_source
 from ctk.runtime.targets import DROP_IN, GENERATED, TEMPLATE, Target

@@ -10,7 +10,8 @@ from ctk.change.journal import Journal
 from ctk.change.plan import FileChange, Plan
 from ctk.engines.base import EditOutcome, Layer
 from ctk.errors import CtkError, Refused
-from ctk.runtime.planned import Planned, display_path, plan_facts, query, restart_request
+from ctk.host.paths import display_path
+from ctk.runtime.planned import Planned, plan_facts, query, restart_request
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_source
 from ctk.runtime.targets import Target

@@ -67,6 +67,14 @@ VIEW: dict[str, Callable[[Layers, str], RuntimeView]] = {
 }
 
 
+def view_of(case: Case, layers: Layers) -> RuntimeView:
+    """What the engine's files say of the case's runtime; a file that another program merges in counts, too."""
+    if case.asked.destination.get("foreign_main"):
+        drop_in = str(case.asked.destination["drop_in"])
+        return containerd.view(layers, case.asked.spec.name, merged_elsewhere=drop_in)
+    return VIEW[case.engine](layers, case.asked.spec.name)
+
+
 def run(case: Case, layers: Layers) -> EditOutcome:
     """The operation of the case."""
     if case.operation == "configure":
@@ -177,7 +185,7 @@ def test_removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case
     new = apply(layers, added)
     removed = UNCONFIGURE[case.engine](case, new, {})
     end = apply(new, removed)
-    view = VIEW[case.engine](end, case.asked.spec.name)
+    view = view_of(case, end)
     assert not view.registered
     assert not view.is_default
     owned = (*added.owned, *removed.owned)
@@ -191,7 +199,7 @@ def test_removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case
 def test_view_sees_what_was_configured(case: Case) -> None:
     layers = as_layers(case.before())
     new = apply(layers, run(case, layers))
-    view = VIEW[case.engine](new, case.asked.spec.name)
+    view = view_of(case, new)
     assert (view.registered, view.path) == (True, case.asked.spec.path)
     assert view.is_default or not case.asked.spec.set_as_default
 
