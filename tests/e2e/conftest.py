@@ -16,7 +16,7 @@ from .engines import (
     need_engine,
     render_header,
 )
-from .private_host import PrivateHost, find_cgroups
+from .private_host import PrivateHost, find_cgroups, remove_stale_cgroups
 from .recorder import Recorder
 from .scenario import Scenario
 
@@ -76,6 +76,7 @@ def make_scenario(tmp_path: Path, real_runc: str) -> Iterator[Callable[[Engine |
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """No process, mount, cgroup or network interface of the suite outlives it."""
+    remove_stale_cgroups()
     mounts, interfaces = _read_mounts(), set(os.listdir("/sys/class/net"))
     yield
     assert _find_processes() == []
@@ -100,6 +101,6 @@ def _find_processes() -> list[str]:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     for child in children:
         name = Path(f"/proc/{child}/comm").read_text().strip()
-        if name in ("unshare", "nsenter"):
+        if name in ("setpriv", "unshare", "nsenter"):
             found.append(name)
     return found

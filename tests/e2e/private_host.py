@@ -16,8 +16,10 @@ from types import TracebackType
 
 OVERLAYS = ("etc", "opt", "root", "var/lib", "usr/bin", "usr/sbin", "usr/lib/systemd", "usr/share")
 NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts")
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # a test run that is killed leaves no host behind
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BASE_ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": "/root"}
 
 _SETUP = """
 set -eu
@@ -71,7 +73,8 @@ class PrivateHost:
             "FOLDERS": " ".join(OVERLAYS),
             "TOPS": " ".join(map(str, self.tops)),
         }
-        command = ["unshare", *NAMESPACES, "--propagation", "private", "--fork", "--kill-child", "--mount-proc"]
+        command = [*DIES_WITH_US, "unshare", *NAMESPACES, "--propagation", "private"]
+        command += ["--fork", "--kill-child", "--mount-proc"]
         with (self.directory / "setup.log").open("wb") as log:
             self._keeper = subprocess.Popen([*command, "sh", "-c", _SETUP], env=environment, stdout=log, stderr=log)
         try:
@@ -126,7 +129,7 @@ class PrivateHost:
             capture_output=True,
             text=True,
             timeout=seconds,
-            env={"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": "/root", **(environment or {})},
+            env={**BASE_ENVIRONMENT, **(environment or {})},
         )
 
     def start(self, argv: Sequence[str], log: Path) -> "InnerProcess":
@@ -137,7 +140,7 @@ class PrivateHost:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": "/root"},
+                env=BASE_ENVIRONMENT,
             )
         return InnerProcess(outer)
 
@@ -192,6 +195,14 @@ def find_cgroups(prefix: str) -> list[Path]:
     tops = [Path(top) / name for top, names, _ in os.walk(CGROUP_ROOT) for name in names if name.startswith(prefix)]
     below = [Path(top) for start in tops for top, _, _ in os.walk(start)]
     return sorted(set(below), key=lambda path: len(path.parts), reverse=True)
+
+
+def remove_stale_cgroups() -> None:
+    """Removes what test runs left that were killed: their process id is in the name."""
+    for path in find_cgroups("ctk-e2e-"):
+        owner = path.name.split("-")[2] if path.name.startswith("ctk-e2e-") else ""
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            remove_cgroups(f"ctk-e2e-{owner}-")
 
 
 def remove_cgroups(prefix: str, seconds: float = 5.0) -> None:

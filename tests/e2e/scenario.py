@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .engines import REPOSITORY
-from .private_host import PrivateHost
+from .private_host import BASE_ENVIRONMENT, PrivateHost
 from .recorder import Recorder
 
 SOURCE = os.environ.get("CTK_SOURCE", str(REPOSITORY))  # another checkout to take ctk from
@@ -22,6 +22,11 @@ class Scenario:
         self.runtime = runtime
         self.base = base
         self.busybox = busybox
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What ctk gets; a warning of Python is an error."""
+        return {**BASE_ENVIRONMENT, "PYTHONPATH": SOURCE, "PYTHONWARNINGS": "error", "COLUMNS": "200"}
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Writes a file of the private host, with its folders."""
@@ -45,8 +50,7 @@ class Scenario:
     ) -> subprocess.CompletedProcess[str]:
         """Runs ctk inside, as a process of its own."""
         command = [sys.executable, "-m", "ctk", *arguments]
-        settings = {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "error", "COLUMNS": "200", **(environment or {})}
-        return self.host.run(command, seconds=seconds, environment=settings)
+        return self.host.run(command, seconds=seconds, environment={**self.environment, **(environment or {})})
 
     def ctk_json(self, *arguments: str, environment: Mapping[str, str] | None = None) -> dict[str, object]:
         """Runs ctk with --json and returns the one document it must print, whatever happened."""
