@@ -52,11 +52,17 @@ def _sources(host: "Host", target: Target) -> tuple[Source, ...]:
     if target.engine == "docker":
         return (read_source(host, target.config),)
     if target.engine == "containerd":
-        return read_containerd(host, target.config, None)
+        return read_containerd(host, target.config, _merged(host, target))
     from ctk.runtime.configure import crio_places
 
     folder, _ = crio_places(Request(engine="crio"), target)
     return read_crio(host, target.config, folder, target.config)
+
+
+def _merged(host: "Host", target: Target) -> str | None:
+    from ctk.runtime.treatments import merged_drop_in
+
+    return merged_drop_in(host, target)
 
 
 def _view(host: "Host", target: Target, sources: tuple[Source, ...], name: str) -> RuntimeView:
@@ -64,7 +70,8 @@ def _view(host: "Host", target: Target, sources: tuple[Source, ...], name: str) 
 
     layers = tuple(source.layer() for source in sources)
     if target.engine == "containerd":  # its version decides only how several files are merged
-        return containerd.view(layers, name, containerd_version(host, target) if len(layers) > 1 else None)
+        version = containerd_version(host, target) if len(layers) > 1 else None
+        return containerd.view(layers, name, version, merged_elsewhere=_merged(host, target))
     views = {"docker": docker.view, "crio": crio.view}
     return views[target.engine](layers, name)
 

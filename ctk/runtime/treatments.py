@@ -44,9 +44,9 @@ def place_of(host: "Host", request: Request, target: Target, spec: RuntimeSpec) 
         _refuse_generated(host, request, target)
         return _main(request, target)
     if target.treatment == DROP_IN and _is_k0s_managed(host, target.config):
-        folder = (target.record.drop_in_directory if target.record else None) or "/etc/k0s/containerd.d"
-        note = f"k0s merges {folder} into its own configuration when it starts"
-        destination = Destination(request.drop_in or f"{folder}/nvidia.toml", foreign_main=True)
+        drop_in = request.drop_in or _k0s_drop_in(target)
+        note = f"k0s merges {drop_in.rpartition('/')[0]} into its own configuration when it starts"
+        destination = Destination(drop_in, foreign_main=True)
         return Place(target.config, destination, (note,))
     if target.treatment == TEMPLATE and target.record and target.record.generated_from:
         template = target.record.generated_from
@@ -190,6 +190,18 @@ def _template_refusal(source: Source, path: str) -> Refused | ParseFault:
     return Refused(cause, force="template", hint=ways, path=path)
 
 
+def merged_drop_in(host: "Host", target: Target) -> str | None:
+    """The file that another program merges into the configuration without an import: k0s' drop-in of ours."""
+    if target.treatment == DROP_IN and _is_k0s_managed(host, target.config):
+        return _k0s_drop_in(target)
+    return None
+
+
+def _k0s_drop_in(target: Target) -> str:
+    folder = (target.record.drop_in_directory if target.record else None) or "/etc/k0s/containerd.d"
+    return f"{folder}/nvidia.toml"
+
+
 class RemovalPlace(NamedTuple):
     """Where a runtime may be taken out: main file, drop-in, or the template that holds our block."""
 
@@ -208,8 +220,7 @@ def removal_place(host: "Host", request: Request, target: Target) -> RemovalPlac
     if target.treatment == TEMPLATE and target.record and target.record.generated_from:
         return RemovalPlace(target.record.generated_from)
     if target.treatment == DROP_IN and _is_k0s_managed(host, target.config):
-        folder = (target.record.drop_in_directory if target.record else None) or "/etc/k0s/containerd.d"
-        return RemovalPlace(target.config, request.drop_in or f"{folder}/nvidia.toml", foreign_main=True)
+        return RemovalPlace(target.config, request.drop_in or _k0s_drop_in(target), foreign_main=True)
     if target.treatment != GENERATED:
         return RemovalPlace(target.config, request.drop_in or _usual_drop_in(target))
     for template in target.row.templates if target.row else ():
