@@ -1,164 +1,158 @@
-"""Editing the toolkit's config.toml for the `ctk config` commands: read, edit, show or write; knows no option."""
+"""Carries out an edit of the toolkit's config.toml: read, edit, then show or write; knows no setting and no option."""
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctk.change.plan import FileChange, Plan
 from ctk.cli.app import App
-from ctk.cli.applying import apply_plan, repair_interrupted, state_of
-from ctk.errors import EXIT_NEGATIVE, EXIT_OK, BusyFault
-from ctk.host.toolkit_config import (
-    ConfigLocation,
-    collect_default_user,
-    collect_ldconfig,
-    collect_look_alikes,
-    find_config,
-)
+from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
+from ctk.cli.config_place import ConfigPlace, read_config
+from ctk.cli.paths import absolute_path
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, UsageFault
+from ctk.host.paths import display_path
 from ctk.result import Message, Result
-from ctk.runtime.planned import display_path
 from ctk.runtime.sources import Source, read_source
-from ctk.toolkit.document import HostDefaults, render_default
+from ctk.toolkit.problems import Problem
 
 if TYPE_CHECKING:
     from ctk.change.apply import Applied
-    from ctk.host import Host
 
 KEY = "toolkit-config"
-ATTEMPTS = 30
+VERBS = {"create": ("would be created", "created"), "edit": ("would be changed", "changed")}
 
 
 class EditOptions(NamedTuple):
-    """Where the result goes: in_place = the file in force; output = another file; neither = stdout."""
+    """Where the result goes: in_place = the file in force; output = another file; neither = stdout.
 
-    config_file: str | None = None
+    create: a missing file is made from the defaults; else there is nothing to edit. negative: --check answers no
+    whatever the file holds. text: stands before the report.
+    """
+
     in_place: bool = False
     output: str | None = None
     dry_run: bool = False
     check: bool = False
     no_journal: bool = False
+    create: bool = True
+    negative: bool = False
+    text: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether a file will be changed."""
+        return not (self.dry_run or self.check)
 
 
-class ConfigHost(NamedTuple):
-    """The host, the file in force, and the defaults that hold here."""
+class Edited(NamedTuple):
+    """The new text, and what is wrong in it."""
 
-    host: "Host"
-    location: ConfigLocation
-    defaults: HostDefaults
-    warnings: tuple[str, ...]
+    text: str
+    problems: tuple[Problem, ...] = ()
 
 
-def config_host(app: App, config_file: str | None, *, look: bool = True) -> ConfigHost:
-    """Find the file in force, and its look-alikes."""
-    host = app.host()
-    environment: Mapping[str, str] = os.environ
-    explicit = None if config_file is None else os.path.abspath(config_file)
-    location = find_config(environment, explicit)
-    others = collect_look_alikes(host, location, environment) if look and explicit is None else ()
-    warnings = tuple(
-        f"{path} looks like the toolkit's configuration, but {location.path} is the one read" for path in others
+class _Made(NamedTuple):
+    change: FileChange
+    problems: tuple[Problem, ...]
+
+
+Edit = Callable[[str], Edited]
+
+
+def edit_options(app: App, values: Mapping[str, object]) -> EditOptions:
+    """The options as values. --dry-run and --check without --output are about the file in force."""
+    in_place, output = bool(values.get("in_place")), values.get("output")
+    if in_place and output:
+        raise UsageFault("--in-place and --output exclude each other", hint="Choose one. Nothing was changed.")
+    dry_run, check = bool(values.get("dry_run")), bool(values.get("check"))
+    return EditOptions(
+        in_place=in_place or ((dry_run or check) and not output),
+        output=absolute_path(app, output) if isinstance(output, str) else None,
+        dry_run=dry_run,
+        check=check,
+        no_journal=bool(values.get("no_journal")),
     )
-    return ConfigHost(host, location, HostDefaults(collect_ldconfig(host), collect_default_user(host)), warnings)
-
-
-def read_config(place: ConfigHost) -> tuple[Source, str]:
-    """The file in force and its text; the default document where there is no file."""
-    source = read_source(place.host, place.location.path)
-    return source, render_default(place.defaults) if source.data is None else source.text.text
 
 
 def run_edit(
     app: App,
-    command: str,
-    place: ConfigHost,
+    place: ConfigPlace,
     options: EditOptions,
-    edit: Callable[[str], str],
+    edit: Edit,
     data: Mapping[str, object],
-    warnings: tuple[str, ...] = (),
+    messages: tuple[Message, ...] = (),
 ) -> None:
-    """Edit the text, then print it, or write it with journal and diff; a busy file is read and edited again."""
-    app.command = command
-    app.refuse_snapshot()
-    warnings = (*place.warnings, *warnings)
+    """Edit the text, then print it, or write it with journal and diff; a file that moves is read and edited again."""
+    messages = (*place.messages, *messages)
     if not (options.in_place or options.output):
-        _, text = read_config(place)
-        app.finish(_result(command, {**data, "text": edit(text)}, edit(text), warnings))
-        return
-    repaired = () if options.dry_run or options.check else repair_interrupted(app, state_of(place.host), KEY)
-    for attempt in range(ATTEMPTS):
-        change = _change(place, options, edit)
-        try:
-            applied = _apply(app, place, options, change)
-        except BusyFault as error:
-            if error.code != "changed" or attempt == ATTEMPTS - 1:
-                raise
-            continue
+        edited = edit(read_config(place)[1])
+        document = {"file": place.shown, **data, "text": edited.text}
         app.finish(
-            _report(command, options, change, applied, data, warnings)._replace(
-                messages=(*repaired, *(Message("warning", text) for text in warnings))
-            )
+            Result(app.command, document, text=edited.text, messages=(*messages, *_told(place, edited.problems)))
         )
         return
+    if options.writes:
+        messages = (*messages, *repair_interrupted(app, place.host, KEY))
+
+    def carry_out(made: _Made) -> "Applied | None":
+        if made.change.action == "none" or not options.writes:
+            return None
+        plan = Plan("config", KEY, (made.change,))
+        return apply_plan(app, place.host, plan, no_journal=options.no_journal, no_verify=True)
+
+    made, applied = until_unmoved(lambda: _make(place, options, edit), carry_out)
+    messages = (*messages, *(applied.messages if applied else ()), *_told(place, made.problems))
+    result = _report(app.command, options, made.change, applied, {"file": place.shown, **data})
+    app.finish(result._replace(messages=tuple(dict.fromkeys(messages))))
 
 
-def _change(place: ConfigHost, options: EditOptions, edit: Callable[[str], str]) -> FileChange:
+def _told(place: ConfigPlace, problems: tuple[Problem, ...]) -> tuple[Message, ...]:
+    return tuple(Message("warning", f"{place.shown}: {problem.key}: {problem.text}") for problem in problems)
+
+
+def _make(place: ConfigPlace, options: EditOptions, edit: Edit) -> _Made:
     source, text = read_config(place)
-    new = edit(text)
-    if options.output:
-        target = read_source(place.host, os.path.abspath(options.output))
-        return FileChange(
-            display_path(place.host, target.path), target.target, target.data, new.encode(), owner=_owner(target)
-        )
-    data = source.text.encode(new)
-    return FileChange(display_path(place.host, source.path), source.target, source.data, data, owner=_owner(source))
+    if source.data is None and not options.create:
+        return _Made(FileChange(place.shown, source.target, None, None), ())
+    edited = edit(text)
+    target = read_source(place.host, options.output) if options.output else source
+    path = display_path(place.host, target.path)
+    after = target.text.encode(edited.text)
+    return _Made(FileChange(path, target.target, target.data, after, owner=_owner(target)), edited.problems)
 
 
 def _owner(source: Source) -> tuple[int, int] | None:
+    """A new file belongs to whom the folder above belongs to (a user's ~/.config)."""
     return (source.uid, source.gid) if source.data is None and source.uid else None
 
 
-def _apply(app: App, place: ConfigHost, options: EditOptions, change: FileChange) -> "Applied | None":
-    if change.action == "none" or options.dry_run or options.check:
-        return None
-    plan = Plan("config", KEY, (change,))
-    return apply_plan(app, place.host, plan, no_journal=options.no_journal)
-
-
 def _report(
-    command: str,
-    options: EditOptions,
-    change: FileChange,
-    applied: "Applied | None",
-    data: Mapping[str, object],
-    warnings: tuple[str, ...],
+    command: str, options: EditOptions, change: FileChange, applied: "Applied | None", data: Mapping[str, object]
 ) -> Result:
     from ctk.change.diff import render_coloured_diff, unified_diff
     from ctk.cli.output import wants_colour
 
-    diff = unified_diff(change)
     pending = change.action != "none"
-    row = {"path": change.path, "action": change.action, "diff": diff}
-    text = render_coloured_diff(diff) if diff and wants_colour(sys.stdout) else diff
-    if not pending:
-        text += f"{change.path}: nothing to do.\n"
-    elif applied is None:
-        text += f"{change.path}: would be changed. Nothing was written.\n"
-    else:
-        text += f"{change.path}: changed.\n"
-        if applied.journal_id:
-            text += f"Undo with: ctk runtime rollback {applied.journal_id}\n"
+    diff = unified_diff(change) if pending else ""
+    coloured = render_coloured_diff(diff) if diff and wants_colour(sys.stdout) else diff
     document = {
         **data,
-        "dry_run": options.dry_run or options.check,
+        "dry_run": not options.writes,
         "changed": pending,
         "applied": applied is not None and applied.applied,
-        "files": [row],
+        "files": [{"path": change.path, "action": change.action, "diff": diff}],
         "journal_id": applied.journal_id if applied else None,
     }
-    code = EXIT_NEGATIVE if options.check and pending else EXIT_OK
-    return _result(command, document, text, warnings)._replace(exit_code=code)
+    code = EXIT_NEGATIVE if options.check and (pending or options.negative) else EXIT_OK
+    return Result(command, document, code, text=options.text + coloured + _summary(change, applied))
 
 
-def _result(command: str, data: Mapping[str, object], text: str, warnings: tuple[str, ...]) -> Result:
-    return Result(command, data, text=text, messages=tuple(Message("warning", words) for words in warnings))
+def _summary(change: FileChange, applied: "Applied | None") -> str:
+    if change.action == "none":
+        there = "" if change.before is not None else "does not exist, the defaults hold: "
+        return f"{change.path}: {there}nothing to do.\n"
+    future, past = VERBS[change.action]
+    if applied is None:
+        return f"{change.path} {future}. Nothing was written.\n"
+    undo = f"Undo with: ctk runtime rollback {applied.journal_id}\n" if applied.journal_id else ""
+    return f"{change.path}: {past}.\n{undo}"

@@ -1,87 +1,105 @@
-"""`ctk config get`, `explain`, `validate`, `diff` and the whole view: options and screens; change nothing."""
+"""`ctk config get`, `explain`, `validate`, `diff` and the whole view: options and screens; changes nothing."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.config_edit import ConfigHost, config_host, read_config
+from ctk.cli.config_keys import complete_key
+from ctk.cli.config_place import CONFIG_FILE, HELP, ConfigPlace, config_command, load_config
+from ctk.cli.paths import absolute_path
 from ctk.edit import toml
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, UsageFault
 from ctk.result import Message, Result
-from ctk.toolkit.document import Effective, Problem, check_document, effective, effective_of, unknown_keys, value_at
-from ctk.toolkit.edits import shown
+from ctk.toolkit.document import DEFAULT, FILE, Effective, effective, effective_of, shown, value_at
 from ctk.toolkit.settings import SETTINGS, Setting, find_setting, nearest_key
 
-HELP = {"help_option_names": ["--help", "-h"]}
-CONFIG_FILE = click.option("--config-file", "--config", "-c", "config_file", metavar="FILE", help="The file in force.")
+if TYPE_CHECKING:
+    from ctk.toolkit.problems import Problem
+
+FILE_ARGUMENT = click.argument("file", metavar="[FILE]", required=False)
 
 
-def _place(ctx: click.Context, config_file: str | None, *, look: bool = True) -> ConfigHost:
-    return config_host(ctx.ensure_object(App), config_file or ctx.meta.get("ctk.config_file"), look=look)
-
-
-def show(app: App, config_file: str | None) -> None:
+def show(app: App, place: ConfigPlace) -> None:
     """The effective configuration: the file as it stands, with --json each value and where it comes from."""
-    app.command = "config"
-    place = config_host(app, config_file)
-    source, text = read_config(place)
-    content = toml.load(text, place.location.path)
+    from ctk.toolkit.problems import check_document, unknown_paths
+
+    text, content, exists = load_config(place)
     problems = check_document(text, content, place.defaults)
-    document = content if source.data is not None else {}
     data = {
-        "file": {
-            "path": place.location.path,
-            "exists": source.data is not None,
-            "origin": place.location.origin,
-        },
-        "settings": [_row(row) for row in effective(document, place.defaults)],
-        "unknown": [{"key": key, "nearest": nearest_key(key)} for key in unknown_keys(document)],
+        "file": place.shown,
+        "exists": exists,
+        "origin": place.location.origin,
+        "variable": place.location.variable,
+        "settings": [_row(text, row) for row in effective(content, place.defaults)],
+        "unknown": [{"key": ".".join(path), "nearest": nearest_key(".".join(path))} for path in unknown_paths(content)],
     }
-    messages = [Message("warning", words) for words in place.warnings]
-    messages += [Message("warning", f"{place.location.path}: {item.key}: {item.text}") for item in problems]
-    app.finish(Result("config", data, text=text, messages=tuple(messages)))
+    messages = [*place.messages]
+    if not exists:
+        messages.append(Message("info", f"{place.shown} does not exist: these are the defaults."))
+    messages += [Message("warning", f"{place.shown}:{item.where} {item.key}: {item.text}") for item in problems]
+    app.finish(Result(app.command, data, text=text, messages=tuple(messages)))
 
 
-def _row(row: Effective) -> dict[str, object]:
-    return {"key": row.setting.key, "value": row.value, "source": row.source, "type": row.setting.kind}
+def _row(text: str, row: Effective) -> dict[str, object]:
+    place = toml.position_of(text, row.setting.path) if row.source == FILE else None
+    return {
+        "key": row.setting.key,
+        "value": _as_json(row.value),
+        "source": row.source,
+        "line": place[0] if place else None,
+        "type": row.setting.kind,
+    }
 
 
 @click.command(cls=CtkCommand, name="get", context_settings=HELP)
-@click.argument("key", metavar="KEY")
+@click.argument("key", metavar="KEY", shell_complete=complete_key)
 @CONFIG_FILE
 @shared_options
-@click.pass_context
-def get(ctx: click.Context, /, key: str, config_file: str | None) -> None:
-    """Print the value of KEY that is in force: from the file, else the default. Exit 1 if it has none."""
-    app = ctx.ensure_object(App)
-    app.command = "config get"
-    place = _place(ctx, config_file, look=False)
-    source, text = read_config(place)
-    content = toml.load(text, place.location.path) if source.data is not None else {}
+@config_command("config get", look=False)
+def get(app: App, place: ConfigPlace, values: Mapping[str, object]) -> None:
+    """Print the value of KEY that is in force: from the file, else the default. Exit 1 if it has none.
+
+    A text is printed bare, a list as TOML writes it.
+    """
+    key = str(values["key"])
     setting = find_setting(key)
-    if setting is None and value_at(content, tuple(key.split("."))) is None:
-        near = nearest_key(key)
-        raise UsageFault(
-            f"{key!r} is no setting of the toolkit{f'; did you mean {near}?' if near else ''}",
-            hint="`ctk config explain` lists the settings.",
-        )
-    row = effective_of(content, setting, place.defaults) if setting else None
-    value = row.value if row else value_at(content, tuple(key.split(".")))
-    data = {"key": key, "value": value, "source": row.source if row else "file", "file": place.location.path}
-    words = "" if value is None else value if isinstance(value, str) else shown(value)
-    app.finish(
-        Result(
-            "config get", data, EXIT_NEGATIVE if value is None else EXIT_OK, f"{words}\n" if value is not None else ""
-        )
+    _, content, _ = load_config(place)
+    value = value_at(content, tuple(key.split(".")))
+    source = FILE
+    if setting is not None:
+        value, source = effective_of(content, setting, place.defaults)[1:]
+    elif value is None:
+        raise _no_setting(key)
+    data = {
+        "key": key,
+        "value": _as_json(value),
+        "source": source if value is not None else DEFAULT,
+        "file": place.shown,
+    }
+    words = "" if value is None else f"{value}\n" if isinstance(value, str) else f"{shown(value)}\n"
+    app.finish(Result(app.command, data, EXIT_NEGATIVE if value is None else EXIT_OK, words))
+
+
+def _no_setting(key: str) -> UsageFault:
+    near = nearest_key(key)
+    return UsageFault(
+        f"{key!r} is no setting of the toolkit{f'; did you mean {near}?' if near else ''}",
+        hint="`ctk config explain` lists the settings.",
     )
 
 
 @click.command(cls=CtkCommand, name="explain", context_settings=HELP)
-@click.argument("key", metavar="[KEY]", required=False)
+@click.argument("key", metavar="[KEY]", required=False, shell_complete=complete_key)
 @shared_options
 @click.pass_context
 def explain(ctx: click.Context, /, key: str | None) -> None:
-    """Say what KEY means: type, default, allowed values, security; without KEY, list all of them."""
+    """Say what KEY means: type, default, allowed values, security.
+
+    A table's name tells of all its keys; no name, of all there are.
+    """
     app = ctx.ensure_object(App)
     app.command = "config explain"
     if key is None:
@@ -91,11 +109,7 @@ def explain(ctx: click.Context, /, key: str | None) -> None:
         return
     found = [setting for setting in SETTINGS if setting.key == key or setting.key.startswith(f"{key}.")]
     if not found:
-        near = nearest_key(key)
-        raise UsageFault(
-            f"{key!r} is no setting of the toolkit{f'; did you mean {near}?' if near else ''}",
-            hint="`ctk config explain` lists the settings.",
-        )
+        raise _no_setting(key)
     text = "\n\n".join(_explanation(setting) for setting in found)
     app.finish(Result("config explain", {"settings": [_explained(setting) for setting in found]}, text=text))
 
@@ -122,101 +136,107 @@ def _explanation(setting: Setting) -> str:
 
 
 @click.command(cls=CtkCommand, name="validate", context_settings=HELP)
-@click.argument("file", metavar="[FILE]", required=False)
+@FILE_ARGUMENT
 @click.option("--no-host-checks", is_flag=True, help="Do not look whether values fit this host (image builds).")
 @CONFIG_FILE
 @shared_options
-@click.pass_context
-def validate(ctx: click.Context, /, file: str | None, no_host_checks: bool, config_file: str | None) -> None:
+@config_command("config validate")
+def validate(app: App, place: ConfigPlace, values: Mapping[str, object]) -> None:
     """Look for errors in the file in force, or in FILE: syntax, types, values, unknown keys, what the host lacks.
 
     Exit 0 without errors (warnings are none), 1 with errors, 3 if the file cannot be read or is no TOML.
     """
-    app = ctx.ensure_object(App)
-    app.command = "config validate"
-    place = _place(ctx, file or config_file)
-    source, text = read_config(place)
-    path = place.location.path
-    content = toml.load(text, path)
+    from ctk.toolkit.problems import check_document
+
+    place, named = _named(app, place, values["file"])
+    text, content, exists = load_config(place, must_exist=named)
     problems = [*check_document(text, content, place.defaults)]
-    if not no_host_checks:
-        problems += _host_problems(place, content if source.data is not None else {}, text)
+    if not values["no_host_checks"]:
+        problems += _host_problems(place, content, text)
     errors = [problem for problem in problems if problem.is_error]
-    lines = [
-        f"{path}:{_where(problem)} {'error' if problem.is_error else 'warning'}: {problem.key}: {problem.text}"
-        for problem in problems
-    ]
-    missing = "" if source.data is not None else f"{path} does not exist: the defaults hold.\n"
-    verdict = (
-        f"{path}: {len(errors)} errors, {len(problems) - len(errors)} warnings\n" if problems else f"{path}: valid\n"
-    )
     data = {
-        "file": path,
+        "file": place.shown,
+        "exists": exists,
         "valid": not errors,
-        "problems": [
-            {
-                "key": item.key,
-                "text": item.text,
-                "level": "error" if item.is_error else "warning",
-                "line": item.line,
-                "column": item.column,
-            }
-            for item in problems
-        ],
+        "problems": [_problem(item) for item in problems],
     }
-    text = missing + "".join(f"{line}\n" for line in lines) + verdict
-    messages = tuple(Message("warning", words) for words in place.warnings)
-    app.finish(Result("config validate", data, EXIT_NEGATIVE if errors else EXIT_OK, text, messages))
+    lines = [] if exists else [f"{place.shown} does not exist: the defaults hold."]
+    lines += [f"{place.shown}:{item.where} {_level(item)}: {item.key}: {item.text}" for item in problems]
+    lines.append(f"{place.shown}: {_verdict(len(errors), len(problems) - len(errors))}")
+    code = EXIT_NEGATIVE if errors else EXIT_OK
+    app.finish(Result(app.command, data, code, "\n".join(lines), place.messages))
 
 
-def _where(problem: Problem) -> str:
-    return f"{problem.line}:{problem.column}:" if problem.line else ""
+def _named(app: App, place: ConfigPlace, file: object) -> tuple[ConfigPlace, bool]:
+    """The place with the argument FILE as the file, which must then be there."""
+    path = absolute_path(app, file) if isinstance(file, str) else None
+    return (place, False) if path is None else (place.at(path), True)
 
 
-def _host_problems(place: ConfigHost, content: dict[str, object], text: str) -> list[Problem]:
-    from ctk.host.toolkit_config import host_fault
+def _level(problem: "Problem") -> str:
+    return "error" if problem.is_error else "warning"
+
+
+def _verdict(errors: int, warnings: int) -> str:
+    if not errors and not warnings:
+        return "valid"
+    counts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in ((errors, "error"), (warnings, "warning"))]
+    return ("" if errors else "valid, ") + ", ".join(text for text in counts if not text.startswith("0 "))
+
+
+def _problem(item: "Problem") -> dict[str, object]:
+    place = {"line": item.line, "column": item.column}
+    return {"key": item.key, "text": item.text, "level": _level(item), **place}
+
+
+def _host_problems(place: ConfigPlace, content: dict[str, object], text: str) -> "list[Problem]":
+    """What the values in force, the defaults among them, do not find here."""
+    from ctk.host.toolkit_values import host_fault
+    from ctk.toolkit.problems import Problem
     from ctk.toolkit.values import type_fault
 
-    problems = []
-    for setting in SETTINGS:
-        value = value_at(content, setting.path)
-        if value is None or type_fault(setting, value):
-            continue
-        fault = host_fault(place.host, setting.check, value)
-        if fault:
-            line, column = toml.position_of(text, setting.path) or (None, None)
-            problems.append(Problem(setting.key, fault, False, False, line, column))
-    return problems
+    rows = [row for row in effective(content, place.defaults) if row.value is not None]
+    sound = {row.setting.key: row for row in rows if not type_fault(row.setting, row.value)}
+    root = str(sound["nvidia-container-cli.root"].value or "/") if "nvidia-container-cli.root" in sound else "/"
+    faults = [(row.setting.path, host_fault(place.host, row.setting.check, row.value, root)) for row in sound.values()]
+    return [Problem(path, fault).placed(text) for path, fault in faults if fault]
 
 
 @click.command(cls=CtkCommand, name="diff", context_settings=HELP)
-@click.argument("file", metavar="[FILE]", required=False)
+@FILE_ARGUMENT
 @CONFIG_FILE
 @shared_options
-@click.pass_context
-def diff(ctx: click.Context, /, file: str | None, config_file: str | None) -> None:
+@config_command("config diff")
+def diff(app: App, place: ConfigPlace, values: Mapping[str, object]) -> None:
     """Show the keys of the file in force, or of FILE, whose values are not the defaults. Exit 1 if there are any."""
-    app = ctx.ensure_object(App)
-    app.command = "config diff"
-    place = _place(ctx, file or config_file)
-    source, text = read_config(place)
-    content = toml.load(text, place.location.path) if source.data is not None else {}
+    from ctk.toolkit.problems import unknown_paths
+
+    place, named = _named(app, place, values["file"])
+    _, content, _ = load_config(place, must_exist=named)
     rows = [row for row in effective(content, place.defaults) if row.value != place.defaults.of(row.setting)]
-    unknown = unknown_keys(content)
-    lines = [f"{row.setting.key} = {shown(row.value)}    (default: {_default(place, row.setting)})" for row in rows]
-    lines += [f"{key} = {value_at(content, tuple(key.split('.')))!r}    (no setting of the toolkit)" for key in unknown]
-    data = {
-        "file": place.location.path,
-        "differences": [
-            {"key": row.setting.key, "value": row.value, "default": place.defaults.of(row.setting)} for row in rows
-        ]
-        + [{"key": key, "value": value_at(content, tuple(key.split("."))), "default": None} for key in unknown],
-    }
-    text = "\n".join(lines) or f"{place.location.path}: all values are the defaults."
-    messages = tuple(Message("warning", words) for words in place.warnings)
-    app.finish(Result("config diff", data, EXIT_NEGATIVE if lines else EXIT_OK, text, messages))
+    found = [(row.setting.key, row.value, place.defaults.of(row.setting), True) for row in rows]
+    found += [(".".join(path), value_at(content, path), None, False) for path in unknown_paths(content)]
+    lines = [f"{key} = {shown(value)}    ({_default(default, known)})" for key, value, default, known in found]
+    differences = [
+        {"key": key, "value": _as_json(value), "default": default, "known": known}
+        for key, value, default, known in found
+    ]
+    text = "\n".join(lines) or f"{place.shown}: all values are the defaults."
+    code = EXIT_NEGATIVE if lines else EXIT_OK
+    app.finish(Result(app.command, {"file": place.shown, "differences": differences}, code, text, place.messages))
 
 
-def _default(place: ConfigHost, setting: Setting) -> str:
-    value = place.defaults.of(setting)
-    return "not set" if value is None else shown(value)
+def _default(value: object, known: bool) -> str:
+    if not known:
+        return "no setting of the toolkit"
+    return "by default not set" if value is None else f"default: {shown(value)}"
+
+
+def _as_json(value: object) -> object:
+    """Dates, times, inf and nan, which JSON lacks, as TOML writes them."""
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    is_json = value is None or isinstance(value, str | int) or (isinstance(value, float) and value - value == 0)
+    return value if is_json else shown(value)

@@ -1,16 +1,14 @@
 """Carries out `ctk runtime configure` and `unconfigure`: plan, show, apply, report; each engine stands alone."""
 
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctk import __version__
-from ctk.change.state import has_unfinished
 from ctk.cli.app import App
+from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
 from ctk.cli.engine_text import render
 from ctk.cli.output import internal_fault, show_traceback
-from ctk.cli.paths import shown_error, shown_path, state_of
-from ctk.errors import EXIT_NEGATIVE, EXIT_OK, BusyFault, CtkError, UsageFault
+from ctk.cli.paths import absolute_path, shown_error, shown_path
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, CtkError, UsageFault
 from ctk.result import ErrorInfo, Message, Result, error_info
 from ctk.runtime.planned import Planned
 from ctk.runtime.request import Request, check_request
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from ctk.host import Host
 
 Planner = Callable[["Host", Request, Target], Planned]
-ATTEMPTS = 30  # how often a plan is made again when another run changed the file meanwhile
 
 
 class Options(NamedTuple):
@@ -86,12 +83,6 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def absolute_path(app: App, path: str) -> str | None:
-    """A path of the command line: relative to the working folder, with --root to that root; None for an empty one."""
-    base = os.getcwd() if app.root == "/" else "/"
-    return os.path.normpath(os.path.join(base, path)) if path else None
-
-
 def run_engines(app: App, command: str, options: Options, planner: Planner) -> None:
     """The whole command: choose the engines, run each, combine; the exit code is the worst."""
     app.command = command
@@ -152,44 +143,18 @@ def _plan_and_apply(
     app: App, host: "Host", options: Options, target: Target, planner: Planner
 ) -> tuple[Planned, "Applied | None"]:
     """Plan, and apply what is pending; plan again if another run changed a file in between."""
-    state = state_of(host)
-    repaired = _repair(app, state, target) if options.writes and has_unfinished(state) else ()
-    for attempt in range(ATTEMPTS):
+    repaired = repair_interrupted(app, host, target.key) if options.writes else ()
+
+    def plan() -> Planned:
         planned = planner(host, options.request, target)
-        planned = planned._replace(warnings=(*(message.text for message in repaired), *planned.warnings))
+        return planned._replace(warnings=(*(message.text for message in repaired), *planned.warnings))
+
+    def apply(planned: Planned) -> "Applied | None":
         if not options.writes or not planned.plan.pending:
-            return planned, None
-        try:
-            return planned, _apply(app, host, options, planned, state)
-        except BusyFault as error:
-            if error.code != "changed" or attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError("unreachable")  # the loop returns or raises
+            return None
+        return apply_plan(app, host, planned.plan, no_journal=options.no_journal, no_verify=not options.request.verify)
 
-
-def _apply(app: App, host: "Host", options: Options, planned: Planned, state: str) -> "Applied":
-    from ctk.change.apply import apply
-    from ctk.change.journal import Journal
-    from ctk.runtime.unconfigure import with_cycle
-
-    journal = None if options.no_journal else Journal(state)
-    return apply(
-        planned.plan if journal is None else with_cycle(planned, journal).plan,
-        journal=journal,
-        state_directory=state,
-        runner=host.run,
-        command_line=("ctk", *app.arguments),
-        ctk_version=__version__,
-        no_verify=not options.request.verify,
-    )
-
-
-def _repair(app: App, state: str, target: Target) -> tuple[Message, ...]:
-    """Undo what an interrupted run left, before the files are read."""
-    from ctk.change.journal import Journal
-    from ctk.change.recover import repair
-
-    return repair(Journal(state), state, target.key, command=("ctk", *app.arguments))
+    return until_unmoved(plan, apply)
 
 
 def _failed(host: "Host", target: Target, error: CtkError) -> Report:

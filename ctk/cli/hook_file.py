@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ctk.cli.app import App
-from ctk.cli.engine_run import absolute_path, check_options, options_from, run_targets
-from ctk.cli.paths import journal_of
+from ctk.cli.engine_run import check_options, options_from, run_targets
+from ctk.cli.paths import absolute_path, journal_of
 from ctk.errors import UsageFault
 from ctk.result import Message, Result
 from ctk.runtime.hook_file import DEPRECATED, hook_document, plan_hook, plan_hook_removal

@@ -1,15 +1,18 @@
 """Paths of a host below --root as this machine names them: in what is shown, and the state folder; reads nothing."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ctk.change.state import state_directory
 from ctk.errors import CtkError, Refused
+from ctk.host.paths import display_path
 from ctk.result import ErrorInfo, error_info
-from ctk.runtime.planned import display_path
 
 if TYPE_CHECKING:
     from ctk.change.journal import Journal
+    from ctk.cli.app import App
     from ctk.host import Host
 
 
@@ -28,6 +31,23 @@ def shown_error(host: "Host", error: CtkError) -> ErrorInfo:
     shown = display_path(host, info.path)
     message = info.message if shown in info.message else info.message.replace(info.path, shown)
     return info._replace(path=shown, message=message, hint=info.hint.replace(f" {info.path}", f" {shown}"))
+
+
+@contextmanager
+def naming_files(host: "Host") -> Iterator[None]:
+    """Errors that leave here name their file as this machine does."""
+    try:
+        yield
+    except CtkError as error:
+        info = shown_error(host, error)
+        error.message, error.hint, error.path = info.message, info.hint, info.path
+        raise
+
+
+def absolute_path(app: "App", path: str) -> str | None:
+    """A path of the command line: relative to the working folder, with --root to that root; None for an empty one."""
+    base = os.getcwd() if app.root == "/" else "/"
+    return os.path.normpath(os.path.join(base, path)) if path else None
 
 
 def _with_force(hint: str, name: str) -> str:

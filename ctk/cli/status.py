@@ -6,9 +6,8 @@ import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.engine_run import absolute_path
 from ctk.cli.output import show_traceback
-from ctk.cli.paths import shown_error, shown_path
+from ctk.cli.paths import absolute_path, shown_error, shown_path
 from ctk.errors import EXIT_FAILED, EXIT_OK, CtkError, NotApplicable, UsageFault
 from ctk.result import Message, Result, error_info
 from ctk.runtime.request import DEFAULT_RUNTIME_NAME, Request, check_request

@@ -3,6 +3,10 @@
 import errno
 import os
 import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctk.host import Host
 
 LINK_LIMIT = 40
 """As many links as Linux follows in one path (path_resolution(7)) before it answers ELOOP."""
@@ -78,3 +82,8 @@ def glob_pattern(name: str) -> str:
 def has_wildcard(name: str) -> bool:
     """The name is a pattern and not a plain name."""
     return any(character in name for character in "*?[\\")
+
+
+def display_path(host: "Host", path: str) -> str:
+    """A host path as the user of this machine would open it: with --root in front."""
+    return path if host.is_live else host.root.rstrip("/") + path

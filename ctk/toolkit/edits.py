@@ -1,17 +1,16 @@
 """What `ctk config set` and its kin ask for, as edits of the text; knows the settings, reads no file."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.errors import UsageFault
-from ctk.toolkit.document import HostDefaults, check_document, effective, refuse_broken, set_key, unset_key, value_at
+from ctk.toolkit.document import HostDefaults, set_key, shown, unset_key
+from ctk.toolkit.problems import Problem, check_document, refuse_broken
 from ctk.toolkit.settings import Setting, Value, find_setting, nearest_key
-from ctk.toolkit.values import parse_value, value_fault
+from ctk.toolkit.values import parse_value
 
 DELETE_WORD = "nil"  # nvidia-ctk: features.NAME=nil takes a feature out
-Edit = Callable[[str, str], str]
-"""Text and path to text."""
 
 
 class Assignment(NamedTuple):
@@ -60,38 +59,40 @@ def _guess(word: str | None) -> Value:
     return False if word == "false" else word
 
 
-def edit_text(text: str, path: str, assignments: Iterable[Assignment], host: HostDefaults, original: str | None) -> str:
-    """Apply the assignments in order. original: the text from before ctk first changed the file, if known.
+def edit_text(
+    text: str, path: str, assignments: Sequence[Assignment], host: HostDefaults, original: Callable[[], str | None]
+) -> tuple[str, tuple[Problem, ...]]:
+    """The text after the assignments, in their order, and what is wrong in it.
 
-    Raises ParseFault for a file that is not TOML or is built wrongly, UsageFault for a value no host can take.
+    original: gives the text from before ctk first changed the file, None if nothing tells. Raises ParseFault for a
+    file that is not TOML, or is built wrongly in another key than those of the assignments; UsageFault if the result
+    would hold a new error.
     """
     content = toml.load(text, path)
-    refuse_broken(path, check_document(text, content, host))
+    before = check_document(text, content, host)
+    assigned = {assignment.path: assignment for assignment in assignments}
+    refuse_broken(path, (problem for problem in before if problem.path not in assigned))
     new = text
     for assignment in assignments:
         if assignment.value is None:
             new = unset_key(new, assignment.path, original, host)
-        elif assignment.setting is not None or value_at(content, assignment.path) != assignment.value:
+        else:
             new = set_key(new, assignment.path, assignment.value)
-    _refuse_values(new, path, assignments, host)
-    return new
+    after = before if new == text else check_document(new, toml.load(new, path), host)
+    _refuse_new_errors(assigned, before, after)
+    return new, after
 
 
-def _refuse_values(text: str, path: str, assignments: Iterable[Assignment], host: HostDefaults) -> None:
-    values: Mapping[str, object] = {row.setting.key: row.value for row in effective(toml.load(text, path), host)}
-    for assignment in assignments:
-        setting = assignment.setting
-        fault = value_fault(setting, assignment.value, values) if setting and assignment.value is not None else ""
-        if setting is not None and fault:
-            raise UsageFault(
-                f"cannot set {setting.key} to {shown(assignment.value)}: {fault}", hint="Nothing was changed."
-            )
-
-
-def shown(value: object) -> str:
-    """A value as TOML writes it, for messages and for `config get`."""
-    if value is True or value is False:
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + ", ".join(shown(item) for item in value) + "]"
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _refuse_new_errors(
+    assigned: Mapping[tuple[str, ...], Assignment], before: tuple[Problem, ...], after: tuple[Problem, ...]
+) -> None:
+    known = {(problem.path, problem.text) for problem in before if problem.path not in assigned}
+    for problem in after:
+        if not problem.is_error or (problem.path, problem.text) in known:
+            continue
+        ours = assigned.get(problem.path)
+        if ours is not None and ours.value is not None:
+            message = f"cannot set {problem.key} to {shown(ours.value)}: {problem.text}"
+        else:
+            message = f"cannot do this: {problem.key} would then be wrong: {problem.text}"
+        raise UsageFault(message, hint="Nothing was changed.")

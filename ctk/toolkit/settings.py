@@ -94,7 +94,7 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "The host's cache of libraries, below the driver root; empty = /etc/ld.so.cache.",
         shown="/etc/ld.so.cache",
-        check="absolute-or-empty",
+        check="ldcache",
     ),
     Setting(
         f"{CLI}.ldconfig",
@@ -285,13 +285,19 @@ def find_setting(key: str) -> Setting | None:
 
 
 def nearest_key(key: str) -> str | None:
-    """The known key most like an unknown one, None if none is near."""
+    """The known key most like an unknown one, None if none is near.
+
+    A sibling with a like name; else the only key of that name; else a key that is alike as a whole.
+    """
     from difflib import get_close_matches
 
-    keys = [setting.key for setting in SETTINGS]
-    near = get_close_matches(key, keys, n=1, cutoff=0.6)
+    table, _, name = key.rpartition(".")
+    siblings = {setting.path[-1]: setting.key for setting in SETTINGS if setting.key.rpartition(".")[0] == table}
+    near = get_close_matches(name, siblings, n=1, cutoff=0.6)
     if near:
-        return near[0]
-    last = key.rpartition(".")[2]
-    same = [known for known in keys if known.rpartition(".")[2] == last]
-    return same[0] if len(same) == 1 else None
+        return siblings[near[0]]
+    same = [setting.key for setting in SETTINGS if setting.path[-1] == name]
+    if len(same) == 1:
+        return same[0]
+    whole = get_close_matches(key, [setting.key for setting in SETTINGS], n=1, cutoff=0.85)
+    return whole[0] if whole and not siblings else None

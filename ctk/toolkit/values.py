@@ -55,6 +55,13 @@ def value_fault(setting: Setting, value: object, others: Mapping[str, object]) -
     return rule(value, others) if rule else ""
 
 
+def security_note(setting: Setting, value: object) -> str:
+    """What a value opens that is allowed but dangerous, "" if nothing; the defaults are not looked at."""
+    if setting.check == "ldconfig":
+        return "" if str(value).startswith("@") else setting.security
+    return setting.security if value is True and setting.key.startswith("features.") else ""
+
+
 Rule = Callable[[object, Mapping[str, object]], str]
 
 
@@ -128,6 +135,7 @@ RULES: Mapping[str, Rule] = {
     "absolute-or-empty": _absolute_or_empty,
     "driver-root": _absolute_or_empty,
     "environment": _environment,
+    "ldcache": _absolute_or_empty,
     "ldconfig": _ldconfig,
     "program-or-empty": _program_or_empty,
     "user": _user,
