@@ -11,6 +11,9 @@ from ctk.facts.toolkit import ToolBinary
 SNAPSHOT_MAJOR = 1
 SNAPSHOT_MINOR = 0
 
+NOT_COLLECTED = Unknown("not collected in this run")
+"""The default of every part: a run that does not need a part does not look at it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

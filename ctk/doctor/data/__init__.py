@@ -1,0 +1,1 @@
+"""Dated tables as literal modules: each names its source and its date; imported only by the checks that need it."""
