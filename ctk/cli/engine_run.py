@@ -7,7 +7,7 @@ from ctk.cli.app import App
 from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
 from ctk.cli.engine_text import render
 from ctk.cli.output import internal_fault, show_traceback
-from ctk.cli.paths import absolute_path, shown_error, shown_path
+from ctk.cli.paths import absolute_path, journal_of, shown_error, shown_path
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, CtkError, UsageFault
 from ctk.result import ErrorInfo, Message, Result, error_info
 from ctk.runtime.planned import Planned
@@ -145,16 +145,19 @@ def _plan_and_apply(
     """Plan, and apply what is pending; plan again if another run changed a file in between."""
     repaired = repair_interrupted(app, host, target.key) if options.writes else ()
 
-    def plan() -> Planned:
+    def make() -> Planned:
         planned = planner(host, options.request, target)
         return planned._replace(warnings=(*(message.text for message in repaired), *planned.warnings))
 
     def apply(planned: Planned) -> "Applied | None":
         if not options.writes or not planned.plan.pending:
             return None
-        return apply_plan(app, host, planned.plan, no_journal=options.no_journal, no_verify=not options.request.verify)
+        from ctk.runtime.unconfigure import with_cycle
 
-    return until_unmoved(plan, apply)
+        plan = planned.plan if options.no_journal else with_cycle(planned, journal_of(host)).plan
+        return apply_plan(app, host, plan, no_journal=options.no_journal, no_verify=not options.request.verify)
+
+    return until_unmoved(make, apply)
 
 
 def _failed(host: "Host", target: Target, error: CtkError) -> Report:
