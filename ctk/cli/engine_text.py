@@ -92,7 +92,8 @@ def _restart_line(planned: Planned, applied: "Applied | None") -> str:
     target = planned.target
     if applied is not None and applied.restart_done:
         return f"{target.unit} was restarted and answers.\n"
-    if not planned.restart_required or (is_known_missing(target) and not target.explicit):
+    is_absent = planned.plan.operation != "rollback" and is_known_missing(target) and not target.explicit
+    if not planned.restart_required or is_absent:
         return ""
     scope = "--user " if target.installation == "rootless" else ""
     command = f"systemctl {scope}{planned.restart_action} {target.unit}"

@@ -49,6 +49,7 @@ def test_rollback_of_the_printed_id_gives_back_the_start(host: HostFolder, engin
     assert answer.code == 0
     assert _content(host) == before
     assert "Undo with: ctk runtime rollback " in answer.out
+    assert f"Now take it up with: systemctl restart {engine}\n" in answer.out
     assert "nothing to do" in host.ctk("runtime", "rollback", entry).out
     assert host.ctk("runtime", "rollback", entry, "--check").code == 0
 
