@@ -173,9 +173,11 @@ def test_a_fifo_is_not_waited_for(host: HostFolder, engine: str) -> None:
 @pytest.mark.parametrize("mode", [0o000, 0o200])
 def test_a_file_that_may_not_be_read(host: HostFolder, as_nobody: AsNobody, engine: str, mode: int) -> None:
     path = host.engine(engine, GOOD[engine])
-    path.chmod(mode)
     before = host.everything()
+    path.chmod(mode)
     answer = as_nobody(host.configure, engine)
+    assert path.stat().st_mode & 0o777 == mode
+    path.chmod(0o644)
     assert answer.code == 3
     assert answer.errors() == [f"error: cannot read {path}: permission denied"]
     assert "sudo" in answer.err
@@ -199,7 +201,10 @@ def test_a_folder_that_may_not_be_entered(host: HostFolder, as_nobody: AsNobody,
 def test_a_file_that_may_not_be_written(
     host: HostFolder, as_nobody: AsNobody, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host.engine(engine, GOOD[engine])
+    path = host.engine(engine, GOOD[engine])
+    (path.parent / "crio.conf.d").mkdir()
+    for folder in (path.parent / "crio.conf.d", path.parent):
+        folder.chmod(0o555)
     state = tmp_path / "open"
     state.mkdir()
     state.chmod(0o777)
@@ -224,16 +229,18 @@ def test_no_place_for_the_journal(
     """Without a record there is no undo: refused unless that is said to be fine."""
     host.engine(engine, GOOD[engine])
     for path in (host.folder, *host.folder.rglob("*")):
-        os.chown(path, 65534, 65534)
-    monkeypatch.setenv("CTK_STATE_DIR", str(tmp_path / "closed"))
-    tmp_path.chmod(0o755)
+        path.chmod(0o777)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    monkeypatch.setenv("CTK_STATE_DIR", str(closed / "ctk"))
     before = host.everything()
 
     answer = as_nobody(host.configure, engine)
 
     assert answer.code == 3
     assert len(answer.errors()) == 1
-    assert str(tmp_path / "closed") in answer.errors()[0]
+    assert str(closed) in answer.errors()[0]
     assert "--no-journal" in answer.err
     assert host.everything() == before
     assert as_nobody(host.configure, engine, "--no-journal").code == 0

@@ -301,7 +301,7 @@ def test_f42_never_made_by_ctk(host: HostFolder) -> None:
 def test_f43_a_folder_without_write_permission(
     host: HostFolder, as_nobody: AsNobody, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host.engine("containerd", CONTAINERD_V2)
+    host.engine("containerd", CONTAINERD_V2).parent.chmod(0o555)
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     monkeypatch.setenv("CTK_STATE_DIR", str(tmp_path / "open/ctk"))
@@ -314,8 +314,8 @@ def test_f43_a_folder_without_write_permission(
 
 
 @pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mount needs root")
 def test_f43_a_read_only_etc(host: HostFolder) -> None:
-    assert os.geteuid() == 0, "a mount needs root"
     config = host.engine("containerd", CONTAINERD_V2)
     etc = str(host.path("/etc"))
     subprocess.run(["mount", "--bind", etc, etc], check=True)
