@@ -129,7 +129,7 @@ ADVICE = [
 @pytest.mark.parametrize(("os_release", "advice"), ADVICE, ids=[advice for _, advice in ADVICE])
 def test_the_advice_fits_the_distribution(tmp_path: Path, os_release: str, advice: str) -> None:
     (tmp_path / "os-release").write_text(os_release)
-    script = f'folder={CHECKOUT}/scripts; . "$folder/bootstrap.sh"; how_to_get_python {tmp_path}/os-release'
+    script = f'folder="{CHECKOUT}/scripts"; . "$folder/bootstrap.sh"; how_to_get_python {tmp_path}/os-release'
     done = run(Path("/bin/sh"), "-euc", script, env={"PATH": os.environ["PATH"]})
     assert advice in done.stdout, done.stderr
 
