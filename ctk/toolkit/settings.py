@@ -294,6 +294,7 @@ def nearest_key(key: str) -> str | None:
     table, _, name = key.rpartition(".")
     siblings = {setting.path[-1]: setting.key for setting in SETTINGS if setting.key.rpartition(".")[0] == table}
     near = get_close_matches(name, siblings, n=1, cutoff=0.6)
+    near = near or [sibling for sibling in siblings if name.endswith(f"-{sibling}")]
     if near:
         return siblings[near[0]]
     same = [setting.key for setting in SETTINGS if setting.path[-1] == name]
