@@ -134,7 +134,7 @@ def _from_system(path: str, name: str) -> list[str] | None:
 
 def _obstacle(host: Host, path: str, rights: int, uid: int, gid: int) -> str:
     """The first place on the way that the mode bits close to this user, "" if none or nobody may look."""
-    if uid == 0:
+    if uid == 0 or not _is_known_there(host, path):
         return ""
     places = [path]
     while (folder := places[0].rpartition("/")[0] or "/") != places[0] and places[0] != "/":
@@ -149,6 +149,13 @@ def _obstacle(host: Host, path: str, rights: int, uid: int, gid: int) -> str:
         if (status.st_mode >> shift) & needed != needed:
             return f"{place} is closed to it (mode {stat.S_IMODE(status.st_mode):04o})"
     return ""
+
+
+def _is_known_there(host: Host, path: str) -> bool:
+    try:
+        return host.exists(path)
+    except OSError:
+        return False
 
 
 def find_driver_library(host: Host, root: str) -> str | None | Unknown:
