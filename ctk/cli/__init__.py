@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from ctk.cli.app import App, shared_options
+from ctk.cli.app import GROUP_CONFIG_FILE, App, shared_options
 from ctk.cli.arguments import CtkGroup
 from ctk.errors import EXIT_INTERRUPTED, EXIT_OK, CtkError, UsageFault
 from ctk.result import Result
@@ -16,6 +16,7 @@ class RootGroup(CtkGroup):
     rows = (
         ("runtime", "ctk.cli.runtime", "runtime", "Register the NVIDIA runtime with Docker, containerd and CRI-O."),
         ("config", "ctk.cli.config", "config", "Show, set and check the toolkit's config.toml."),
+        ("doctor", "ctk.cli.doctor", "doctor", "Find out why containers cannot use the GPUs."),
         ("info", "ctk.cli.info", "info", "Show what ctk knows about this host."),
         ("completion", "ctk.cli.completion", "completion", "Print the completion script of a shell."),
     )
@@ -27,10 +28,13 @@ class RootGroup(CtkGroup):
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 @click.option("--version", "-v", is_flag=True, help="Print the version.")
+@click.option("--config", "toolkit_config", metavar="FILE", help="The toolkit's config.toml, as for `ctk config`.")
 @shared_options
 @click.pass_context
-def root(ctx: click.Context, version: bool) -> None:
+def root(ctx: click.Context, version: bool, toolkit_config: str | None) -> None:
     """Make NVIDIA GPUs work in containers, and find out why when they don't."""
+    if toolkit_config is not None:
+        ctx.meta[GROUP_CONFIG_FILE] = toolkit_config
     if version:
         _finish_with_version(ctx)
     elif ctx.invoked_subcommand is None:

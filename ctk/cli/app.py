@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ctk.facts.snapshot import Snapshot
     from ctk.host import LocalHost
 
+GROUP_CONFIG_FILE = "ctk.config_file"
+"""Where a group leaves its own --config, the toolkit's file, for the subcommand (in click's Context.meta)."""
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from ctk.cli.app import shared_options
+from ctk.cli.app import GROUP_CONFIG_FILE, shared_options
 from ctk.cli.arguments import CtkGroup
 
 
@@ -49,7 +49,7 @@ def config(ctx: click.Context, /, **values: object) -> None:
       ctk config set nvidia-container-runtime.mode=cdi
       ctk config --set nvidia-container-cli.no-cgroups --in-place
     """
-    from ctk.cli.config_place import GROUP_CONFIG_FILE, config_command
+    from ctk.cli.config_place import config_command
 
     if ctx.invoked_subcommand is None:
         from ctk.cli.config_edits import run_peer_form

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ctk.cli.app import App
+from ctk.cli.app import GROUP_CONFIG_FILE, App
 from ctk.cli.paths import absolute_path, naming_files
 from ctk.errors import ReadFault, UsageFault
 from ctk.host.paths import display_path
@@ -28,8 +28,6 @@ HELP = {"help_option_names": ["--help", "-h"]}
 CONFIG_FILE = click.option(
     "--config-file", "--config", "-c", "config_file", metavar="FILE", help="Use FILE, not the file in force."
 )
-GROUP_CONFIG_FILE = "ctk.config_file"
-"""Where the group `ctk config` leaves its own --config-file for the subcommand."""
 
 
 class ConfigPlace(NamedTuple):

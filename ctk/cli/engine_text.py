@@ -95,6 +95,8 @@ def _restart_line(planned: Planned, applied: "Applied | None") -> str:
     is_absent = planned.plan.operation != "rollback" and is_known_missing(target) and not target.explicit
     if not planned.restart_required or is_absent:
         return ""
+    if target.installation == "custom":
+        return f"{'Then' if applied is None else 'Now'} restart the {target.engine} that reads it.\n"
     scope = "--user " if target.installation == "rootless" else ""
     command = f"systemctl {scope}{planned.restart_action} {target.unit}"
     if not planned.plan.pending:

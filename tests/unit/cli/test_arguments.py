@@ -220,3 +220,12 @@ def test_a_value_that_is_also_a_command_is_a_value(host: HostFolder) -> None:
     host.put("/runtime/etc/docker/daemon.json", "{}\n")
     answer = ctk("--root", str(host.path("runtime")), "runtime", "status", "--runtime", "docker")
     assert answer.code == 0
+
+
+def test_the_toolkits_file_may_stand_where_nvidia_ctk_has_it(host: HostFolder) -> None:
+    host.engine("docker", "{}\n")
+    host.put("/opt/toolkit.toml", "accept-nvidia-visible-devices-as-volume-mounts = true\n")
+    assert host.ctk("--config=/opt/toolkit.toml", "runtime", "configure", "--dry-run").code == 0
+    assert (
+        "accept-nvidia-visible-devices-as-volume-mounts = true" in host.ctk("--config=/opt/toolkit.toml", "config").out
+    )

@@ -264,6 +264,14 @@ def test_an_absent_engine_gets_a_warning_and_no_advice_to_restart_it(host: HostF
     assert [line for line in answer.warnings() if "no containerd was found" in line]
 
 
+def test_a_file_of_no_known_daemon_gets_no_unit_to_restart(host: HostFolder) -> None:
+    host.engine("docker", "{}\n")
+    host.put("/srv/docker.json", "{}\n")
+    out = host.configure("docker", "--config=/srv/docker.json").out
+    assert "Now restart the docker that reads it.\n" in out
+    assert "systemctl" not in out
+
+
 def test_no_journal_keeps_no_record(host: HostFolder) -> None:
     config = host.engine("docker", "{}\n")
     answer = host.configure("docker", "--no-journal", "--json")
