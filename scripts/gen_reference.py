@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the reference pages that follow from the code: docs/reference/cli.md and schemas/info.schema.json.
+"""Writes the reference pages that follow from the code: docs/reference/cli.md, checks.md, schemas/info.schema.json.
 
 Usage: .venv/bin/python scripts/gen_reference.py [--check]     --check: write nothing, exit 1 if a page is out of step.
 """
@@ -20,6 +20,8 @@ import click  # noqa: E402 - the checkout's own packages come first
 
 from ctk.cli import root  # noqa: E402 - as above
 from ctk.cli.app import shared_options  # noqa: E402 - as above
+from ctk.doctor.checks import ALL_CHECKS  # noqa: E402 - as above
+from ctk.doctor.render.catalogue import render_page  # noqa: E402 - as above
 from ctk.facts import Unknown  # noqa: E402 - as above
 from ctk.facts.snapshot import Snapshot  # noqa: E402 - as above
 
@@ -52,7 +54,11 @@ def main(arguments: list[str]) -> int:
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
     schema = json.dumps(info_schema(), indent=2) + "\n"
-    return {PAGES / "cli.md": render_cli(), PAGES / "schemas" / "info.schema.json": schema}
+    return {
+        PAGES / "cli.md": render_cli(),
+        PAGES / "checks.md": render_page(ALL_CHECKS),
+        PAGES / "schemas" / "info.schema.json": schema,
+    }
 
 
 # -- cli.md ----------------------------------------------------------------------------------------------------------

@@ -78,5 +78,6 @@ def make_snapshot(**changes: object) -> Snapshot:
         "engines": (make_engine(),),
         "kubelet": None,
         "toolkit": (make_tool(),),
+        "suppressions": None,
     }
     return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

@@ -56,21 +56,7 @@ def _screen(snapshot: "Snapshot", *, verbose: bool) -> str:
     import sys
 
     from ctk.cli.info_screen import render_snapshot
-    from ctk.cli.output import wants_colour
+    from ctk.cli.output import terminal_width, wants_colour
 
-    return render_snapshot(snapshot, verbose=verbose, colour=wants_colour(sys.stdout), width=_width(sys.stdout))
-
-
-def _width(stream: object) -> int:
-    """The terminal's width; anything else gets whole lines, for grep and for mails."""
-    import os
-
-    if not getattr(stream, "isatty", bool)():
-        return UNLIMITED_WIDTH
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80  # type: ignore[attr-defined] # a terminal has fileno
-    except (OSError, ValueError):
-        return 80
+    width = terminal_width(sys.stdout) or UNLIMITED_WIDTH
+    return render_snapshot(snapshot, verbose=verbose, colour=wants_colour(sys.stdout), width=width)

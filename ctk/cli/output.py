@@ -118,3 +118,16 @@ def wants_colour(stream: TextIO | None) -> bool:
     if stream is None or not stream.isatty():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
+
+
+def terminal_width(stream: TextIO | None) -> int | None:
+    """The terminal's columns; None for anything else, which gets whole lines, for grep and for mails."""
+    if stream is None or not stream.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80

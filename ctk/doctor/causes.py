@@ -1,50 +1,63 @@
 """Finds root causes: a failure whose prerequisite fails too is explained by that one; changes no status."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ctk.doctor.model import FAIL, LAYERS, SEVERITIES, Finding
+from ctk.doctor.model import FAIL, LAYERS, SEVERITIES, Check, Finding
+
+Needs = Mapping[str, tuple[str, ...]]
+Failures = Mapping[str, Sequence[Finding]]
 
 
-def find_causes(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def find_causes(findings: Sequence[Finding], every_check: Iterable[Check] = ()) -> tuple[Finding, ...]:
     """The same findings with caused_by and masks filled in.
 
     A failure with a failing prerequisite, through any number of steps, is explained by the deepest failing ones. Only
-    failures explain: warnings and "could not look" never do. Where both name a subject, it must be the same.
+    failures explain: warnings and "could not look" never do. Where both name a subject, it must be the same; a failure
+    of the whole host that is itself explained by one GPU does not explain another GPU's.
+
+    every_check: the rows whose needs make up the chains, beside those of the findings: a check that was not chosen, or
+    had nothing to say, is still a link.
     """
-    by_check: dict[str, list[Finding]] = {}
+    needs = {check.id: check.needs for check in every_check}
+    needs |= {finding.check.id: finding.check.needs for finding in findings}
+    failures: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_check.setdefault(finding.check.id, []).append(finding)
-    causes = {finding.key: _roots_above(finding, by_check) for finding in findings if finding.status == FAIL}
+        if finding.status == FAIL:
+            failures.setdefault(finding.check.id, []).append(finding)
+    causes = {item.key: _roots_above(item, failures, needs) for members in failures.values() for item in members}
     masks: dict[str, list[str]] = {}
-    for key, roots in causes.items():
-        for root in roots:
-            masks.setdefault(root, []).append(key)
-    return tuple(
-        finding._replace(caused_by=causes.get(finding.key, ()), masks=tuple(masks.get(finding.key, ())))
-        for finding in findings
-    )
+    for finding in findings:
+        for root in causes.get(finding.key, ()):
+            masks.setdefault(root, []).append(finding.key)
+    return tuple(_with_causes(finding, causes, masks) for finding in findings)
 
 
-def _roots_above(finding: Finding, by_check: Mapping[str, Sequence[Finding]]) -> tuple[str, ...]:
+def _with_causes(
+    finding: Finding, causes: Mapping[str, tuple[str, ...]], masks: Mapping[str, Sequence[str]]
+) -> Finding:
+    if finding.status != FAIL:
+        return finding
+    return finding._replace(caused_by=causes[finding.key], masks=tuple(masks.get(finding.key, ())))
+
+
+def _roots_above(finding: Finding, failures: Failures, needs: Needs) -> tuple[str, ...]:
     """Keys of the failing ancestors that have no failing ancestor themselves."""
-    failing = _failing_ancestors(finding, by_check)
-    roots = [ancestor.key for ancestor in failing if not _failing_ancestors(ancestor, by_check)]
+    above = _failing_ancestors(finding, failures, needs)
+    roots = [ancestor.key for ancestor in above if not _failing_ancestors(ancestor, failures, needs)]
     return tuple(dict.fromkeys(roots))
 
 
-def _failing_ancestors(finding: Finding, by_check: Mapping[str, Sequence[Finding]]) -> list[Finding]:
+def _failing_ancestors(finding: Finding, failures: Failures, needs: Needs) -> list[Finding]:
     found: list[Finding] = []
     seen = {finding.check.id}
     pending = list(finding.check.needs)
     while pending:
-        name = pending.pop()
+        name = pending.pop(0)
         if name in seen:
             continue
         seen.add(name)
-        for ancestor in by_check.get(name, ()):
-            pending += ancestor.check.needs
-            if ancestor.status == FAIL and _is_same_subject(finding, ancestor):
-                found.append(ancestor)
+        pending += needs.get(name, ())
+        found += [ancestor for ancestor in failures.get(name, ()) if _is_same_subject(finding, ancestor)]
     return found
 
 

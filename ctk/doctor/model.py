@@ -88,12 +88,16 @@ class Check(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One outcome with its row's facts. caused_by: root causes above it; masks: what it is the cause of."""
+    """One outcome with its row's facts. caused_by: root causes above it; masks: what it is the cause of.
+
+    suppressed: why this host's owner switched it off (/etc/ctk/doctor.toml); "" for what counts.
+    """
 
     check: Check
     outcome: Outcome
     caused_by: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()
+    suppressed: str = ""
 
     @property
     def status(self) -> str:
@@ -119,6 +123,11 @@ class Finding(NamedTuple):
     def is_root(self) -> bool:
         """Whether it fails and nothing else that fails explains it."""
         return self.status == FAIL and not self.caused_by
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it fails and something else that fails explains it."""
+        return self.status == FAIL and bool(self.caused_by)
 
 
 def passed(message: str, *evidence: Evidence, subject: str = "") -> Outcome:

@@ -18,11 +18,11 @@ def run_checks(checks: Iterable[Check], snapshot: "Snapshot") -> tuple[Finding, 
 def _evaluate(check: Check, snapshot: "Snapshot") -> tuple[Outcome, ...]:
     try:
         answer = check.evaluate(snapshot)
+        outcomes = (answer,) if isinstance(answer, Outcome) else tuple(answer)
     except Exception as error:  # a check's bug must not take the other answers away
         return (Outcome(ERROR, f"a bug in ctk: {type(error).__name__}: {error}"),)
-    outcomes = (answer,) if isinstance(answer, Outcome) else tuple(answer)
-    strange = [outcome.status for outcome in outcomes if outcome.status not in STATUSES]
-    return (Outcome(ERROR, f"a bug in ctk: status {strange[0]!r}"),) if strange else outcomes
+    strange = [outcome for outcome in outcomes if not isinstance(outcome, Outcome) or outcome.status not in STATUSES]
+    return (Outcome(ERROR, f"a bug in ctk: {strange[0]!r} is no outcome"),) if strange else outcomes
 
 
 def select_checks(

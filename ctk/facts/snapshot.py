@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineInstallation
 from ctk.facts.kubelet import Kubelet
+from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
 
@@ -27,3 +28,4 @@ class Snapshot:
     kubelet: Kubelet | None | Unknown
     toolkit: tuple[ToolBinary, ...] | Unknown
     docker_context: str | None | Unknown = None  # the calling user's current docker context ("desktop-linux")
+    suppressions: Suppressions | None | Unknown = NOT_COLLECTED

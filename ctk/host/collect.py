@@ -12,6 +12,7 @@ from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engin
 from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
+from ctk.host.suppressions import collect_suppressions
 from ctk.host.system import collect_host_name, collect_system
 from ctk.host.toolkit import collect_toolkit
 
@@ -32,6 +33,7 @@ def collect(host: Host) -> Snapshot:
         kubelet=guard(lambda: collect_kubelet(host, processes)),
         toolkit=guard(lambda: collect_toolkit(host)),
         docker_context=guard(lambda: collect_docker_context(host)),
+        suppressions=guard(lambda: collect_suppressions(host)),
     )
 
 
