@@ -138,6 +138,16 @@ def test_a_missing_program_is_refused_by_name_and_forced_by_name(host: HostFolde
     assert len(forced.warnings()) == 1
 
 
+def test_a_program_that_went_away_is_warned_of_where_nothing_is_to_be_done(host: HostFolder) -> None:
+    host.engine("docker", "{}\n")
+    assert host.configure("docker").code == 0
+    host.path("/usr/bin/nvidia-container-runtime").unlink()
+    answer = host.configure("docker")
+    assert (answer.code, len(answer.warnings())) == (0, 1)
+    assert "nothing to do" in answer.out
+    assert "nvidia-container-runtime" in answer.warnings()[0]
+
+
 def test_another_name_for_force_does_not_help(host: HostFolder) -> None:
     host.engine("docker", "{}\n")
     host.path("/usr/bin/nvidia-container-runtime").unlink()
@@ -201,6 +211,15 @@ def test_without_runtime_the_only_engine_that_is_here(host: HostFolder) -> None:
     assert [row["engine"] for row in _rows(host)] == ["docker"], "two others: nvidia-ctk's default"
     host.engine("docker", "{}\n")
     assert [row["engine"] for row in _rows(host)] == ["docker"]
+
+
+def test_the_name_of_an_installation_tells_the_engine(host: HostFolder) -> None:
+    host.engine("docker", "{}\n")
+    host.put("/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "version = 2\n")
+    [row] = host.ctk("runtime", "status", "--installation=k3s", "--json").json()["data"]["engines"]
+    assert (row["engine"], row["installation"]) == ("containerd", "k3s")
+    answer = host.ctk("runtime", "configure", "--installation=k3s", "--dry-run")
+    assert answer.out.startswith("containerd (k3s): ")
 
 
 def _rows(host: HostFolder) -> list[dict[str, object]]:
