@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from ctk.edit.compare import edited_only
 from ctk.engines.base import RuntimeSpec
 from ctk.engines.containerd_inherit import cri_section
+from ctk.engines.containerd_proof import wanted_keys
 from ctk.engines.layers import Path, Table, look_up
 from ctk.facts.command import CommandOutput
 
@@ -25,7 +26,8 @@ def judge_configured(
         if new is None:
             return ("containerd's config dump is not valid TOML",)
         problems += _foreign_changes(before, new, spec.name, base_is_ours, spec.set_as_default, spec.enable_cdi)
-        return problems + _missing(cri_section(new), spec) + _ignored(before, after, spec)
+        section = cri_section(new)
+        return problems + _missing(section, spec) + _new_dangling(before, section) + _ignored(before, after, spec)
 
     return judge
 
@@ -86,33 +88,42 @@ def _foreign_changes(
 
 
 def _missing(section: Table, spec: RuntimeSpec) -> tuple[str, ...]:
-    wanted: list[tuple[Path, object]] = [(("containerd", "runtimes", spec.name, "options", "BinaryName"), spec.path)]
-    if spec.set_as_default:
-        wanted.append((("containerd", "default_runtime_name"), spec.name))
-    if spec.enable_cdi:
-        wanted.append((("enable_cdi",), True))
     problems = []
-    for key, value in wanted:
+    for key, value in wanted_keys(spec):
         found = look_up(section, key)
         if found != value:
             more = " (containerd knows enable_cdi since 1.7)" if key == ("enable_cdi",) and found is None else ""
             problems.append(f"containerd ignores {'.'.join(key)}: it has {found!r}, not {value!r}{more}")
+    return tuple(problems)
+
+
+def _new_dangling(before: CommandOutput | None, section: Table) -> tuple[str, ...]:
+    """A default without an entry, if it is new: then the CRI plugin would not load. An old one is only warned about."""
+    default = _dangling_default(section)
+    old = parse_dump(before.stdout) if before is not None and before.returncode == 0 else None
+    if default is None or (old is not None and _dangling_default(cri_section(old)) == default):
+        return ()
+    return (f"the default runtime {default!r} has no entry, so the CRI plugin would not load",)
+
+
+def _dangling_default(section: Table) -> str | None:
     default = look_up(section, ("containerd", "default_runtime_name"))
     runtimes = look_up(section, ("containerd", "runtimes"))
-    if isinstance(default, str) and isinstance(runtimes, Mapping) and default not in runtimes:
-        problems.append(f"the default runtime {default!r} has no entry, so the CRI plugin would not load")
-    return tuple(problems)
+    is_dangling = isinstance(default, str) and isinstance(runtimes, Mapping) and default not in runtimes
+    return str(default) if is_dangling else None
 
 
 def _ignored(before: CommandOutput | None, after: CommandOutput, spec: RuntimeSpec) -> tuple[str, ...]:
-    """Keys that we wrote and that containerd says it ignores; a key copied from a runtime it ignores there is its."""
+    """Keys of ours that containerd says it ignores; a key copied from a runtime in which it is ignored is no loss."""
     known = set(_ignored_keys(before.stderr)) if before is not None else set()
-    essential = {("BinaryName",), ("runtime_type",), ("enable_cdi",), ("default_runtime_name",)}
-    problems = []
-    for key in _ignored_keys(after.stderr):
-        if key not in known and spec.name in key and key[-1:] in essential:
-            problems.append(f"containerd ignores the key {'.'.join(key)}")
-    return tuple(problems)
+    essential = {"BinaryName", "runtime_type", "options", spec.name}
+    switches = {"enable_cdi"} if spec.enable_cdi else set()
+    switches |= {"default_runtime_name"} if spec.set_as_default else set()
+    return tuple(
+        f"containerd ignores the key {'.'.join(key)}"
+        for key in _ignored_keys(after.stderr)
+        if key not in known and ((spec.name in key and key[-1] in essential) or key[-1] in switches)
+    )
 
 
 def _ignored_keys(stderr: str) -> list[tuple[str, ...]]:
@@ -121,6 +132,6 @@ def _ignored_keys(stderr: str) -> list[tuple[str, ...]]:
     found = []
     for line in stderr.splitlines():
         match = re.search(r'key="?([^"]*?)"?(?: |$)(?=plugin=|$)', line) if IGNORED_KEY in line else None
-        if match:
+        if match and match.group(1).strip():
             found.append(tuple(match.group(1).split()))
     return found

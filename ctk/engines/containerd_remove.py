@@ -68,6 +68,12 @@ def _names(content: Table, runtimes: Path) -> frozenset[str]:
     return frozenset(table) if isinstance(table, Mapping) else frozenset()
 
 
+def _filled(table: Table) -> dict[str, object]:
+    """The table without the tables below it that hold nothing."""
+    kept = {key: _filled(value) if isinstance(value, Mapping) else value for key, value in table.items()}
+    return {key: value for key, value in kept.items() if value != {}}
+
+
 class _Removal:
     """Today's texts on their way back."""
 
@@ -140,7 +146,7 @@ class _Removal:
 
     def _copied_names(self, document: Document) -> frozenset[str]:
         """The runtimes that a drop-in of ours took over from the other files."""
-        others = (other.content for other in self.there if other is not document)
+        others = (other.content for other in self.layout.active if other is not document)
         return frozenset(name for content in others for name in _names(content, self.entry[:-1]))
 
     def _give_back_default(self, document: Document) -> None:
@@ -193,8 +199,9 @@ class _Removal:
         earlier = _names(original.content, self.base[:-1])
         if not original.known or self.name == BUILT_IN_DEFAULT or not all(map(self._is_nvidia, earlier)):
             return
-        if original.lacked(self.layout.plugin) and BUILT_IN_DEFAULT in self._copied_names(document):
-            return
+        is_main = document.path == self.layout.main.path
+        if not is_main and original.lacked(self.layout.plugin) and BUILT_IN_DEFAULT in self._copied_names(document):
+            return  # a copy of somebody else's
         content = self._content(document.path)
         alone = _names(content, self.base[:-1]) - earlier == {BUILT_IN_DEFAULT}
         if alone and look_up(content, self.base) in OUR_BASES:
@@ -229,7 +236,7 @@ class _Removal:
         rest = self.layout._replace(active=others).effective(merges=False)
         depth = len(plugin)
         owned = tuple(key[depth:] for key in (self.entry, self.default, self.switch, self.base))
-        if isinstance(copy, Mapping) and copy and not edited_only(rest, copy, owned):
+        if isinstance(copy, Mapping) and copy and not edited_only(_filled(rest), _filled(copy), owned):
             self._take(document.path, plugin)
             self.owned.append(plugin)
 

@@ -102,9 +102,13 @@ def _wanted(
     merged: Table, spec: RuntimeSpec, dump: Table | None, documents: tuple[Document, ...], target: Document
 ) -> tuple[dict[str, object], str | None]:
     """All keys the entry should have: the base's, ours on top; the base's name only if it stands in the target file."""
-    base, entry = _base_runtime(merged, spec, None if dump is None else look_up(dump, DEFAULT))
+    dumped_default = None if dump is None else look_up(dump, DEFAULT)
+    default = _earlier_default(documents, target, spec) or dumped_default
+    if default is None and _is_complete(target, merged, spec):
+        return {"runtime_path": spec.path}, None
+    base, entry = _base_runtime(merged, spec, default)
     if base is None and dump is not None:
-        _, found = _base_runtime(dump, spec, None)
+        _, found = _base_runtime(dump, spec, dumped_default)
         entry = {key: value for key, value in found.items() if value not in ENGINE_DEFAULTS}
     values: dict[str, object] = {key: value for key, value in entry.items() if key != "runtime_path"}
     elsewhere = _entry_elsewhere(documents, target, spec.name)
@@ -124,10 +128,36 @@ def _entry_elsewhere(documents: tuple[Document, ...], target: Document, name: st
     return entry if isinstance(entry, Mapping) else {}
 
 
-def _base_runtime(merged: Table, spec: RuntimeSpec, dumped_default: object) -> tuple[str | None, Table]:
-    """The default runtime if it is not one of NVIDIA's, else runc, else crun (as nvidia-ctk chooses)."""
-    for name in (look_up(merged, DEFAULT) or dumped_default, *INHERITED_FROM):
-        if not isinstance(name, str) or name == spec.name or name.startswith("nvidia"):
+def _is_ours(name: str, spec: RuntimeSpec) -> bool:
+    return name == spec.name or name.startswith("nvidia")
+
+
+def _earlier_default(documents: tuple[Document, ...], target: Document, spec: RuntimeSpec) -> str | None:
+    """The default that counts but for NVIDIA's: where ours stands in a drop-in, an earlier file still has the other.
+
+    A default that is about to be replaced counts last, so that a second run finds the same.
+    """
+    ordered = list(reversed(documents))
+    if spec.set_as_default:
+        ordered.sort(key=lambda document: document is target)
+    for document in ordered:
+        default = look_up(document.content, DEFAULT)
+        if isinstance(default, str) and default and not _is_ours(default, spec):
+            return default
+    return None
+
+
+def _is_complete(target: Document, merged: Table, spec: RuntimeSpec) -> bool:
+    """Whether our entry stands and is the default: nothing tells any more from which runtime it was copied."""
+    entry = look_up(target.content, entry_path(spec.name))
+    has_all = isinstance(entry, Mapping) and "runtime_path" in entry and "runtime_type" in entry
+    return has_all and look_up(merged, DEFAULT) == spec.name
+
+
+def _base_runtime(merged: Table, spec: RuntimeSpec, default: object) -> tuple[str | None, Table]:
+    """The default runtime, else runc, else crun (as nvidia-ctk chooses)."""
+    for name in (default, *INHERITED_FROM):
+        if not isinstance(name, str) or _is_ours(name, spec):
             continue
         entry = look_up(merged, entry_path(name))
         if isinstance(entry, Mapping) and entry.get("runtime_type", "oci") in ("oci", ""):

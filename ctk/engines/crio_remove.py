@@ -6,7 +6,7 @@ from ctk.edit import toml
 from ctk.edit.compare import edited_only
 from ctk.engines.base import EditOutcome, Layer
 from ctk.engines.crio import DEFAULT, INHERITED_FROM, entry_path, merge
-from ctk.engines.layers import Document, Path, look_up, parse_layers
+from ctk.engines.layers import Document, Path, Table, look_up, parse_layers
 from ctk.errors import SelfCheckFault
 
 
@@ -46,14 +46,33 @@ def _give_back(document: Document, name: str, originals: Mapping[str, str | None
             text = toml.restore_table(text, entry_path(name), original)
         else:
             text = toml.remove(text, entry_path(name), empty_parents=_new_parents(entry_path(name), original, known))
+    return _give_back_default(document, text, name, originals, warnings)
+
+
+def _give_back_default(
+    document: Document, text: str, name: str, originals: Mapping[str, str | None], warnings: list[str]
+) -> str:
     if look_up(document.content, DEFAULT) != name:
         return text
+    known = document.path in originals
+    original = originals.get(document.path) or ""
+    past = toml.load(original, document.path)
+    earlier = look_up(past, DEFAULT)
     raw = toml.raw_value(original, DEFAULT)
-    if raw is not None:
+    if raw is not None and not _went_since(earlier, past, text):
         return toml.set_raw_value(text, DEFAULT, raw)
     if not known:
         warnings.append(_gone(document, name, "nothing tells what it was before"))
+    elif raw is not None:
+        warnings.append(_gone(document, name, f"the earlier one, {earlier!r}, has no entry any more"))
     return toml.remove(text, DEFAULT, empty_parents=_new_parents(DEFAULT, original, known))
+
+
+def _went_since(runtime: object, past: Table, text: str) -> bool:
+    """Whether somebody took the runtime's entry out of this file since."""
+    if not isinstance(runtime, str) or runtime in INHERITED_FROM:
+        return False
+    return look_up(past, entry_path(runtime)) is not None and look_up(toml.load(text), entry_path(runtime)) is None
 
 
 def _gone(document: Document, name: str, why: str) -> str:
@@ -66,18 +85,14 @@ def _gone(document: Document, name: str, why: str) -> str:
 def _take_dangling_default(
     documents: tuple[Document, ...], texts: dict[str, str], name: str, warnings: list[str]
 ) -> None:
-    """Take out a default whose entry went with this removal: ours, or the earlier one if its entry is gone by now."""
-    before = merge(documents)
+    """Take out everybody's default that points at the runtime, if the last entry of it went."""
     after = merge(parse_layers(Layer(path, text) for path, text in texts.items()))
-    default = look_up(after, DEFAULT)
-    if not isinstance(default, str) or default in INHERITED_FROM or look_up(after, entry_path(default)) is not None:
+    if look_up(after, DEFAULT) != name or look_up(after, entry_path(name)) is not None:
         return
-    if default == look_up(before, DEFAULT) and look_up(before, entry_path(default)) is None:
-        return  # it pointed at nothing before
     for document in documents:
-        if look_up(toml.load(texts[document.path], document.path), DEFAULT) == default:
+        if look_up(toml.load(texts[document.path], document.path), DEFAULT) == name:
             texts[document.path] = toml.remove(texts[document.path], DEFAULT)
-            warnings.append(_gone(document, name, f"{default!r} has no entry any more"))
+            warnings.append(_gone(document, name, f"{name!r} has no entry any more"))
 
 
 def _new_parents(key: Path, original: str, known: bool) -> tuple[Path, ...]:
