@@ -5,6 +5,7 @@ from ctk.facts.kubelet import Kubelet
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
+from tests.driver_builders import make_driver, make_kernel, make_modules, make_pci
 
 
 def make_engine(**changes: object) -> EngineInstallation:
@@ -78,6 +79,10 @@ def make_snapshot(**changes: object) -> Snapshot:
         "engines": (make_engine(),),
         "kubelet": None,
         "toolkit": (make_tool(),),
+        "kernel": make_kernel(),
+        "pci": make_pci(),
+        "modules": make_modules(),
+        "driver": make_driver(),
         "suppressions": None,
     }
     return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

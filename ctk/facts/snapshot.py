@@ -3,8 +3,14 @@
 from dataclasses import dataclass
 
 from ctk.facts import Unknown
+from ctk.facts.driver import Driver
 from ctk.facts.engines import EngineInstallation
+from ctk.facts.kernel import Kernel
+from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
+from ctk.facts.modules import Modules
+from ctk.facts.pci import Pci
+from ctk.facts.nvml import Nvml
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
@@ -29,3 +35,9 @@ class Snapshot:
     toolkit: tuple[ToolBinary, ...] | Unknown
     docker_context: str | None | Unknown = None  # the calling user's current docker context ("desktop-linux")
     suppressions: Suppressions | None | Unknown = NOT_COLLECTED
+    nvml: Nvml | None | Unknown = NOT_COLLECTED  # None: the driver's root holds no such library
+    kernel: Kernel | Unknown = NOT_COLLECTED
+    pci: Pci | None | Unknown = NOT_COLLECTED  # None: there is no PCI bus
+    modules: Modules | Unknown = NOT_COLLECTED
+    driver: Driver | Unknown = NOT_COLLECTED
+    kernel_log: KernelLog | None | Unknown = NOT_COLLECTED

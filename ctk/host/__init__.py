@@ -1,7 +1,7 @@
 """Everything that reads the machine; it changes nothing and knows no command."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ctk.facts.command import CommandOutput
@@ -32,6 +32,10 @@ class Host(Protocol):
     def read_text(self, path: str, limit_bytes: int = ...) -> str: ...
 
     def read_head(self, path: str, count: int = ...) -> bytes: ...
+
+    def read_part(self, path: str, offset: int, count: int) -> bytes: ...
+
+    def read_kernel_ring(self) -> Iterator[bytes]: ...
 
     def exists(self, path: str) -> bool: ...
 

@@ -8,8 +8,14 @@ from ctk.facts import Unknown
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.host import Host
+from ctk.host.driver import collect_driver
 from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engines
+from ctk.host.kernel import collect_kernel
+from ctk.host.kernel_log import collect_kernel_log
 from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
+from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
+from ctk.host.modules import collect_modules
+from ctk.host.pci import collect_pci
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
 from ctk.host.suppressions import collect_suppressions
@@ -19,21 +25,31 @@ from ctk.host.toolkit import collect_toolkit
 T = TypeVar("T")
 
 
-def collect(host: Host) -> Snapshot:
-    """Everything ctk knows of the host, now. Never raises for what the host is like."""
+def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapshot:
+    """Everything ctk knows of the host, now. Never raises for what the host is like.
+
+    nvml_seconds: how long NVIDIA's library may take to answer, None = it is not asked.
+    """
     import time
 
+    system = _system(guard(lambda: collect_system(host)))
     processes = guard(lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
     return Snapshot(
         taken_at=format_time(time.time()),
         ctk_version=__version__,
         host_name=guard(lambda: collect_host_name(host)),
-        system=_system(guard(lambda: collect_system(host))),
+        system=system,
         engines=guard(lambda: collect_engines(host, processes)),
         kubelet=guard(lambda: collect_kubelet(host, processes)),
         toolkit=guard(lambda: collect_toolkit(host)),
         docker_context=guard(lambda: collect_docker_context(host)),
         suppressions=guard(lambda: collect_suppressions(host)),
+        kernel_log=guard(lambda: collect_kernel_log(host)),
+        kernel=guard(lambda: collect_kernel(host, system.kernel)),
+        pci=guard(lambda: collect_pci(host)),
+        modules=guard(lambda: collect_modules(host, system.kernel)),
+        driver=guard(lambda: collect_driver(host, system.kernel)),
+        nvml=guard(lambda: collect_nvml(host, nvml_seconds)),  # last: asking may wake GPUs, load modules, make nodes
     )
 
 

@@ -3,8 +3,8 @@
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctk.facts.command import CommandOutput
 from ctk.host.paths import glob_pattern, has_wildcard, resolve_below, split
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 READ_LIMIT_BYTES = 16 * 1024 * 1024
 OUTPUT_LIMIT_BYTES = 8 * 1024 * 1024
+KERNEL_RING = "/dev/kmsg"
+RING_RECORD_BYTES = 8192
+"""What one record of /dev/kmsg needs at most (CONSOLE_EXT_LOG_MAX in kernel/printk)."""
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Where system programs lie; the sbin folders are missing in the PATH of cron jobs and of unprivileged users."""
 
@@ -70,6 +73,26 @@ class LocalHost:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             return os.read(descriptor, count)
+        finally:
+            os.close(descriptor)
+
+    def read_part(self, path: str, offset: int, count: int) -> bytes:
+        """Some bytes of a regular file, fewer at its end: of a large file nobody needs the whole."""
+        place = self._place(path)
+        self._check_regular(os.stat(place).st_mode, path)
+        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            return os.pread(descriptor, count, offset)
+        finally:
+            os.close(descriptor)
+
+    def read_kernel_ring(self) -> Iterator[bytes]:
+        """The records of this machine's /dev/kmsg, oldest first, without waiting for new ones."""
+        if not self.is_live:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), KERNEL_RING)
+        descriptor = os.open(KERNEL_RING, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            yield from _ring_records(descriptor)
         finally:
             os.close(descriptor)
 
@@ -179,6 +202,19 @@ class LocalHost:
         return b"".join(parts)
 
 
+def _ring_records(descriptor: int) -> Iterator[bytes]:
+    while True:
+        try:
+            record = os.read(descriptor, RING_RECORD_BYTES)
+        except BlockingIOError:  # no more
+            return
+        except BrokenPipeError:  # records were overwritten while we read; the next read goes on behind the gap
+            continue
+        if not record:
+            return
+        yield record
+
+
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The caller's variables with a fixed language and a PATH that also holds the system's folders."""
     folders = [folder for folder in environment.get("PATH", "").split(":") if folder]
@@ -187,7 +223,68 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "LC_ALL": "C.UTF-8", "PATH": ":".join(folders)}
 
 
-def _run_child(argv: tuple[str, ...], timeout_seconds: float, environment: dict[str, str]) -> CommandOutput:
+def run_watched(
+    argv: tuple[str, ...], timeout_seconds: float, environment: Mapping[str, str]
+) -> tuple[CommandOutput, tuple["Sleeper", ...]]:
+    """Runs a child of ours, whatever the root is, and looks at it before it is killed at the deadline (seconds).
+
+    The second part is empty unless the deadline passed: then it holds every thread of the child and of what it started.
+    What the child printed until then is kept.
+    """
+    seen: list[Sleeper] = []
+    output = _run_child(argv, timeout_seconds, child_environment(environment), lambda pid: seen.extend(_look_at(pid)))
+    return output, tuple(seen)
+
+
+class Sleeper(NamedTuple):
+    """One thread at the deadline. state: the letter of proc_pid_stat(5); wait_channel "" = not told."""
+
+    name: str
+    state: str
+    wait_channel: str
+
+
+def _look_at(session: int) -> list[Sleeper]:
+    """The threads of all processes of a session: the library may have started a program that hangs in its place."""
+    found = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and _stat_fields(f"/proc/{pid}")[3:4] == [str(session)]:
+            found += [_sleeper(f"/proc/{pid}/task/{thread}") for thread in _list(f"/proc/{pid}/task")]
+    return found
+
+
+def _sleeper(folder: str) -> Sleeper:
+    name = _proc_text(f"{folder}/comm").strip()
+    state = _stat_fields(folder)[:1]
+    return Sleeper(name, state[0] if state else "", _proc_text(f"{folder}/wchan").strip().removeprefix("0"))
+
+
+def _stat_fields(folder: str) -> list[str]:
+    """The fields of a stat file behind the name: state, parent, group, session …; empty when it has just ended."""
+    return _proc_text(f"{folder}/stat").rpartition(")")[2].split()
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _proc_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4096)
+    except OSError:
+        return ""
+
+
+def _run_child(
+    argv: tuple[str, ...],
+    timeout_seconds: float,
+    environment: dict[str, str],
+    at_deadline: Callable[[int], None] | None = None,
+) -> CommandOutput:
     import subprocess
     import time
 
@@ -207,6 +304,8 @@ def _run_child(argv: tuple[str, ...], timeout_seconds: float, environment: dict[
     try:
         overflow = _listen(child, heard, end)
         ended = not overflow and _has_ended(child.pid, end)
+        if at_deadline is not None and not ended:
+            at_deadline(child.pid)
     finally:
         _end(child)
     out, err = (bytes(text).decode("utf-8", "replace") for text in heard)
