@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ctk.change.state import state_directory
-from ctk.errors import CtkError, Refused
+from ctk.errors import CtkError, Refused, UsageFault
 from ctk.host.paths import display_path
 from ctk.result import ErrorInfo, error_info
 
@@ -45,7 +45,12 @@ def naming_files(host: "Host") -> Iterator[None]:
 
 
 def absolute_path(app: "App", path: str) -> str | None:
-    """A path of the command line: relative to the working folder, with --root to that root; None for an empty one."""
+    """A file of the command line: relative to the working folder, with --root to that root; None for an empty one.
+
+    Raises UsageFault for the name of a folder: a file would be made in its place.
+    """
+    if path.endswith("/"):
+        raise UsageFault(f"{path!r} names a folder, not a file", hint="Nothing was changed.")
     base = os.getcwd() if app.root == "/" else "/"
     return os.path.normpath(os.path.join(base, path)) if path else None
 

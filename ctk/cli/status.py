@@ -105,14 +105,17 @@ def _data(host: "Host", row: RuntimeStatus) -> dict[str, object]:
 
 def _screen(host: "Host", row: RuntimeStatus, name: str) -> str:
     config = shown_path(host, row.target.config)
-    lines = [f"{row.target.engine} ({row.target.installation})", f"  configuration  {config}"]
+    lines = [
+        f"{row.target.engine} ({row.target.installation})",
+        f"  configuration  {config}{'' if host.exists(row.target.config) else ' (not there)'}",
+    ]
     view = row.view
     if view is None:
         return "\n".join([*lines, "  could not be read (see below)", ""])
     file = shown_path(host, view.file) if view.file else config
     lines.append(f"  {name:<13}  " + (f"registered in {file}" if view.registered else "not registered"))
     if view.path:
-        lines.append(f"  program        {view.path}" + (f" ({row.binary_fault})" if row.binary_fault else ""))
+        lines.append(f"  program        {view.path}" + (" (see the warning)" if row.binary_fault else ""))
     lines.append(f"  default        {view.default_runtime or 'not set: the engine has its own'}")
     lines.append(f"  CDI            {YES_NO[view.cdi_enabled]}")
     lines.append(f"  in force       {row.daemon_detail}")

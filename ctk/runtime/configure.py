@@ -54,8 +54,9 @@ def _plan(host: "Host", request: Request, target: Target) -> Planned:
     _check_name(request, target)
     planned = planners[target.engine](host, request, target, spec)
     warnings = [*planned.warnings]
-    if planned.plan.pending and "missing-binary" not in request.excused:
-        warnings += check_runtime_binary(host, spec.path, request.forced)
+    if "missing-binary" not in request.excused and planned.method != "none":
+        forced = request.forced if planned.plan.pending else frozenset({"missing-binary"})  # it stands: only a warning
+        warnings += check_runtime_binary(host, spec.path, forced)
     if is_known_missing(target) and not target.explicit:
         warnings.append(f"no {target.engine} was found on this host: {target.config} is where it would look")
     return planned._replace(warnings=tuple(warnings), notes=(*planned.notes, *other_users(host, target)))

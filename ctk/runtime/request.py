@@ -86,10 +86,10 @@ def check_request(request: Request) -> None:
         raise UsageFault(
             f"unrecognized config source {request.config_source!r}", hint="--config-source takes file or command."
         )
-    if request.engine == "auto" and (request.config or request.drop_in or request.executable):
+    if request.engine == "auto" and (request.config or request.drop_in or request.executable or request.installation):
         raise UsageFault(
             "--runtime=auto chooses the files itself",
-            hint="Leave out --config, --drop-in-config and --executable-path, or name one engine.",
+            hint="Leave out --config, --drop-in-config, --executable-path and --installation, or name one engine.",
         )
     unknown = sorted(request.forced - set(FORCE_NAMES))
     if unknown:
@@ -97,7 +97,9 @@ def check_request(request: Request) -> None:
 
 
 def check_text(option: str, value: str) -> None:
-    """Raise UsageFault for bytes that are no UTF-8: the engines' files cannot hold them."""
+    """Raise UsageFault for control characters, and for bytes that are no UTF-8: no engine's file can hold them."""
+    if any(ord(character) < 32 or ord(character) == 127 for character in value):
+        raise UsageFault(f"{option} must not hold control characters: {value!r}", hint="Nothing was changed.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -110,6 +112,10 @@ def check_drop_in(request: Request, engine: str) -> None:
         return
     if engine == "docker":
         raise UsageFault("Docker has no drop-in files", hint="Leave out --drop-in-config for --runtime=docker.")
+    if request.drop_in.endswith("/"):
+        raise UsageFault(
+            f"--drop-in-config must name a file, not the folder {request.drop_in!r}", hint="Nothing was changed."
+        )
     if not request.drop_in.startswith("/"):
         raise UsageFault(
             f"--drop-in-config must be an absolute path, not {request.drop_in!r}", hint="Nothing was changed."

@@ -160,7 +160,12 @@ def may_ask(host: "Host", target: Target) -> bool:
 
 
 def _default_engine(host: "Host", request: Request) -> str:
-    """Docker, as nvidia-ctk; but the only engine there is where Docker is absent."""
+    """Docker, as nvidia-ctk; but the only one with the named installation, or the only one where Docker is absent."""
+    if request.installation is not None:
+        found = {engine: _installations(host, engine) for engine in ENGINE_NAMES}
+        names = [engine for engine in found if any(item.installation == request.installation for item in found[engine])]
+        if len(names) == 1:
+            return names[0]
     if _installations(host, "docker"):
         return "docker"
     others = [engine for engine in ENGINE_NAMES if engine != "docker" and _installations(host, engine)]
@@ -178,9 +183,8 @@ def _choose_in_use(host: "Host") -> tuple[Target, ...]:
     used = [*docker, *(record for record in containerd if _is_in_use(record)), *crio]
     if not used:
         raise NotApplicable(
-            "cannot configure any engine: neither Docker, nor a containerd that is used on its own, nor CRI-O was "
-            "found here",
-            hint="Install an engine, or name one with --runtime to write its configuration all the same. "
+            "cannot find an engine in use: neither Docker, nor a containerd that is used on its own, nor CRI-O is here",
+            hint="Install an engine, or name one with --runtime to treat its configuration all the same. "
             "Nothing was changed.",
         )
     return tuple(_target(record.engine, record, Request()) for record in used)
