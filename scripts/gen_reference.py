@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the reference pages that follow from the code: docs/reference/cli.md, checks.md, schemas/info.schema.json.
+"""Writes the pages that follow from the code: docs/reference/{cli,checks,config}.md, schemas/info.schema.json.
 
 Usage: .venv/bin/python scripts/gen_reference.py [--check]     --check: write nothing, exit 1 if a page is out of step.
 """
@@ -24,6 +24,8 @@ from ctk.doctor.checks import ALL_CHECKS  # noqa: E402 - as above
 from ctk.doctor.render.catalogue import render_page  # noqa: E402 - as above
 from ctk.facts import Unknown  # noqa: E402 - as above
 from ctk.facts.snapshot import Snapshot  # noqa: E402 - as above
+from ctk.toolkit.document import HostDefaults, render_default, shown  # noqa: E402 - as above
+from ctk.toolkit.settings import SETTINGS, Setting  # noqa: E402 - as above
 
 PAGES = CHECKOUT / "docs" / "reference"
 CLI_HEAD = """\
@@ -57,6 +59,7 @@ def pages() -> dict[Path, str]:
     return {
         PAGES / "cli.md": render_cli(),
         PAGES / "checks.md": render_page(ALL_CHECKS),
+        PAGES / "config.md": render_config(),
         PAGES / "schemas" / "info.schema.json": schema,
     }
 
@@ -68,7 +71,7 @@ def render_cli() -> str:
     """All commands in the order of the help, the options that all share first."""
     parts = [CLI_HEAD, "## Options of every command\n\nThey stand before or after the command's name.\n"]
     parts.append(_options(_shared()))
-    parts.extend(_section(context) for context in _walk(click.Context(root, info_name="ctk")))
+    parts.extend(_section(context) for context in _walk(_context(root, None, "ctk")))
     return "\n".join(parts)
 
 
@@ -79,6 +82,11 @@ def _shared() -> list[click.Option]:
     return [*reversed(getattr(nothing, "__click_params__"))]  # noqa: B009 - click keeps them there, without a type
 
 
+def _context(command: click.Command, parent: click.Context | None, name: str) -> click.Context:
+    """With the command's own settings: click remembers the help option of the first context that asks for it."""
+    return command.context_class(command, parent=parent, info_name=name, **command.context_settings)
+
+
 def _walk(context: click.Context) -> Iterator[click.Context]:
     yield context
     command = context.command
@@ -86,7 +94,7 @@ def _walk(context: click.Context) -> Iterator[click.Context]:
         for name in command.list_commands(context):
             member = command.get_command(context, name)
             if member is not None and not member.hidden:
-                yield from _walk(click.Context(member, parent=context, info_name=name))
+                yield from _walk(_context(member, context, name))
 
 
 def _section(context: click.Context) -> str:
@@ -122,6 +130,56 @@ def _options(options: list[click.Option]) -> str:
         repeat = " Repeatable." if option.multiple else ""
         rows.append(f"| {names}{value} | {(option.help or '').replace('|', '/')}{default}{repeat} |")
     return "\n".join(rows) + "\n"
+
+
+# -- config.md --------------------------------------------------------------------------------------------------------
+
+CONFIG_HEAD = """\
+# The toolkit's configuration
+
+<!-- Written by scripts/gen_reference.py from the table of settings; do not edit. -->
+
+The keys of NVIDIA's `config.toml`, which `ctk config` shows, sets and checks ([cli.md](cli.md)). A list's items are
+separated by colons on the command line. `ctk config explain KEY` says the same as this page.
+
+## The file in force
+
+The first of these that is given: `--config-file`; the environment variables `NVIDIA_CTK_CONFIG_FILE_PATH` and
+`NVIDIA_CTK_CONFIG`; `$XDG_CONFIG_HOME/nvidia-container-runtime/config.toml`, for root too;
+`/etc/nvidia-container-runtime/config.toml`. With `--root` all of them lie below it, and what `--output` names too.
+
+`ctk config --json` says which one it is (`file`), who chose it (`origin`, `variable`), and for each key whether its
+value comes from the file or is the default (`source`). No environment variable sets a value: they choose the file.
+A file that looks like the configuration but is not read, such as `/etc/nvidia-container-toolkit/config.toml`, is named
+in a warning.
+
+## Keys
+"""
+CONFIG_TAIL = """\
+## The default file
+
+Keys that are not set by default stand behind a `#`; `set` takes the `#` away in place, `unset` puts it back.
+`ldconfig` is `@/sbin/ldconfig.real` where the host has that (Debian, Ubuntu); `user` is set to `root:video` on SUSE.
+
+```toml
+"""
+
+
+def render_config() -> str:
+    """Every setting, table by table, and the default document."""
+    parts = [CONFIG_HEAD]
+    for table in dict.fromkeys(setting.path[:-1] for setting in SETTINGS):
+        rows = [_setting(setting) for setting in SETTINGS if setting.path[:-1] == table]
+        parts.append("\n".join([f"### {'.'.join(table) or 'At the top'}\n", *rows, ""]))
+    return "\n".join([*parts, CONFIG_TAIL + render_default(HostDefaults()) + "```\n"])
+
+
+def _setting(setting: Setting) -> str:
+    default = "not set" if setting.default is None else f"`{shown(setting.default)}`"
+    facts = [setting.kind, f"default {default}"]
+    facts += [f"one of {', '.join(f'`{word}`' for word in setting.allowed)}"] if setting.allowed else []
+    security = f" **Security:** {setting.security}." if setting.security else ""
+    return f"- `{setting.key}`: {setting.meaning}{security}\n  ({'; '.join(facts)})"
 
 
 # -- info.schema.json ------------------------------------------------------------------------------------------------

@@ -18,6 +18,13 @@ COMMANDS = {
     "runtime status": "runtime-status",
     "runtime history": "runtime-history",
     "info": "info",
+    **dict.fromkeys(
+        [
+            f"config{word}"
+            for word in ("", " get", " set", " unset", " default", " mode", " validate", " diff", " explain")
+        ],
+        "config",
+    ),
 }
 
 
@@ -68,6 +75,24 @@ SUCCESSES = [
     ("runtime", "status", "--runtime=crio", "--nvidia-runtime-name=other"),
     ("runtime", "history"),
     ("info",),
+    ("config",),
+    ("config", "--set", "disable-require"),
+    ("config", "--set", "disable-require", "--in-place"),
+    ("config", "--set", "disable-require", "--output=/out.toml", "--no-journal"),
+    ("config", "get", "nvidia-container-runtime.runtimes"),
+    ("config", "set", "swarm-resource=A,B"),
+    ("config", "set", "swarm-resource=A,B", "--check"),
+    ("config", "unset", "swarm-resource"),
+    ("config", "default"),
+    ("config", "default", "--if-missing", "--in-place"),
+    ("config", "mode"),
+    ("config", "mode", "cdi"),
+    ("config", "mode", "--check"),
+    ("config", "mode", "--no-host-checks"),
+    ("config", "validate"),
+    ("config", "diff"),
+    ("config", "explain"),
+    ("config", "explain", "nvidia-container-cli"),
     ("completion", "bash"),
     (),
     ("runtime",),
@@ -87,6 +112,12 @@ FAILURES = [
     (("runtime", "status", "--snapshot=x"), 2),
     (("runtime", "history", "--snapshot=x"), 2),
     (("info", "--snapshot=/nowhere"), 3),
+    (("config", "get", "bogus"), 2),
+    (("config", "set", "nvidia-container-runtime.mode=bogus"), 2),
+    (("config", "mode", "bogus"), 2),
+    (("config", "diff", "/none.toml"), 3),
+    (("config", "--config-file=/etc", "--set", "disable-require"), 3),
+    (("config", "validate", "--snapshot=x"), 2),
     (("bogus",), 2),
 ]
 
@@ -131,6 +162,26 @@ def test_the_life_of_a_runtime(host: HostFolder) -> None:
     documents.append(host.ctk("runtime", "configure", "--runtime=auto", "--json").json())
     for document in documents:
         assert_valid(document)
+
+
+def test_a_configuration_with_something_to_tell(host: HostFolder) -> None:
+    path = host.put(
+        "/etc/nvidia-container-runtime/config.toml",
+        'when = 2024-05-01\n[nvidia-container-runtime]\nmod = "x"\nlog-level = "loud"\n'
+        "[site]\nx = [nan, { y = 07:32:00 }]\n",
+    )
+    words = [(), ("get", "when"), ("get", "site.x"), ("get", "nvidia-container-cli.no-pivot"), ("validate",), ("diff",)]
+    words += [("set", "disable-require"), ("default", "--if-missing", "-i"), ("unset", "site.x"), ("mode", "legacy")]
+    documents = [host.ctk("config", *command, "--json").json() for command in words]
+    for document in documents:
+        assert_valid(document)
+        assert document["status"] in ("ok", "negative")
+    assert documents[1]["data"]["value"] == "2024-05-01"
+    assert documents[2]["data"]["value"] == ["nan", {"y": "07:32:00"}]
+    assert documents[4]["data"]["problems"][0]["level"] == "error"
+    path.write_text("disable-require = 1\n")
+    for command in (("set", "swarm-resource=A"), ("mode",)):
+        assert_valid(host.ctk("config", *command, "--json").json())
 
 
 def test_nothing_to_do_it_to(tmp_path: Path) -> None:

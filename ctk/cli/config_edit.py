@@ -102,7 +102,7 @@ def run_edit(
 
     made, applied = until_unmoved(lambda: _make(place, options, edit), carry_out)
     messages = (*messages, *(applied.messages if applied else ()), *_told(place, made.problems))
-    result = _report(app.command, options, made.change, applied, {"file": place.shown, **data})
+    result = _report(app, options, made.change, applied, {"file": place.shown, **data})
     app.finish(result._replace(messages=tuple(dict.fromkeys(messages))))
 
 
@@ -127,14 +127,15 @@ def _owner(source: Source) -> tuple[int, int] | None:
 
 
 def _report(
-    command: str, options: EditOptions, change: FileChange, applied: "Applied | None", data: Mapping[str, object]
+    app: App, options: EditOptions, change: FileChange, applied: "Applied | None", data: Mapping[str, object]
 ) -> Result:
     from ctk.change.diff import render_coloured_diff, unified_diff
     from ctk.cli.output import wants_colour
 
     pending = change.action != "none"
     diff = unified_diff(change) if pending else ""
-    coloured = render_coloured_diff(diff) if diff and wants_colour(sys.stdout) else diff
+    told = "" if app.quiet and applied else diff
+    coloured = render_coloured_diff(told) if told and wants_colour(sys.stdout) else told
     document = {
         **data,
         "dry_run": not options.writes,
@@ -144,7 +145,7 @@ def _report(
         "journal_id": applied.journal_id if applied else None,
     }
     code = EXIT_NEGATIVE if options.check and (pending or options.negative) else EXIT_OK
-    return Result(command, document, code, text=options.text + coloured + _summary(change, applied))
+    return Result(app.command, document, code, text=options.text + coloured + _summary(change, applied))
 
 
 def _summary(change: FileChange, applied: "Applied | None") -> str:

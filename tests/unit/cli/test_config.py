@@ -460,6 +460,11 @@ def test_f52_post_install_goes_on_with_a_broken_file(host: HostFolder, content: 
     assert (document["status"], document["data"]["changed"]) == ("ok", False)
 
 
+def test_post_install_can_be_quiet(host: HostFolder) -> None:
+    answer = host.ctk(*POST_INSTALL, "--quiet", "--no-journal")
+    assert (answer.out, answer.err) == (f"{host.path(CONFIG)}: created.\n", "")
+
+
 def test_post_install_to_another_file(host: HostFolder) -> None:
     assert host.ctk("config", "default", "--if-missing", "--output", "/opt/c.toml").code == 0
     host.put("/opt/c.toml", "x = 1\n")
