@@ -55,7 +55,7 @@ def configure(
     Raises ParseFault for broken files, Refused when a file that is read later wins over ours.
     """
     documents = parse_layers(layers)
-    _check_types(documents)
+    check_types(documents)
     target = next(document for document in documents if document.path == destination.target)
     text, owned = target.text, [entry_path(spec.name)]
     entry = table_at(target, entry_path(spec.name))
@@ -81,7 +81,8 @@ def _must_set(key: str, value: object, entry: Table) -> bool:
     return key not in entry or (key in PROGRAMS and entry[key] != value)
 
 
-def _check_types(documents: tuple[Document, ...]) -> None:
+def check_types(documents: tuple[Document, ...]) -> None:
+    """Raise ParseFault with the place of a table or name that is of another type."""
     for document in documents:
         for name in table_at(document, (*RUNTIME, "runtimes")) or {}:
             table_at(document, entry_path(name))
@@ -212,7 +213,7 @@ def _prove(documents: tuple[Document, ...], outcome: EditOutcome, spec: RuntimeS
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
     """What the files say about the runtime `name` today. Raises ParseFault."""
     documents = parse_layers(layers)
-    _check_types(documents)
+    check_types(documents)
     merged = merge(documents)
     entry = look_up(merged, entry_path(name))
     home = last_with(documents, entry_path(name))

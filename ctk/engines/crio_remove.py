@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ctk.edit import toml
 from ctk.edit.compare import edited_only
 from ctk.engines.base import EditOutcome, Layer
-from ctk.engines.crio import DEFAULT, INHERITED_FROM, entry_path, merge
+from ctk.engines.crio import DEFAULT, INHERITED_FROM, check_types, entry_path, merge
 from ctk.engines.layers import Document, Path, Table, look_up, parse_layers
 from ctk.errors import SelfCheckFault
 
@@ -17,6 +17,7 @@ def unconfigure(layers: tuple[Layer, ...], name: str, originals: Mapping[str, st
     everywhere, because CRI-O would not start with it. Raises ParseFault, SelfCheckFault.
     """
     documents = tuple(document for document in parse_layers(layers) if document.exists)
+    check_types(documents)
     texts = {document.path: document.text for document in documents}
     warnings: list[str] = []
     for document in documents:
