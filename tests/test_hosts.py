@@ -14,7 +14,15 @@ from ctk.host.collect import collect
 from tests.conftest import AsNobody, GoldenCheck
 
 HOSTS = Path(__file__).parent / "hosts"
-NAMES = sorted(folder.name for folder in HOSTS.iterdir() if (folder / "rootfs").is_dir())
+
+
+def has_snapshot(folder: Path) -> bool:
+    """Hosts that are there for the doctor alone are only what differs from another one (tests/fake_host.py)."""
+    expected = folder / "expected"
+    return (expected / "snapshot.json").is_file() or not (expected / "doctor.toml").is_file()
+
+
+NAMES = sorted(folder.name for folder in HOSTS.iterdir() if (folder / "rootfs").is_dir() and has_snapshot(folder))
 OF_THE_RUN = ("taken_at", "ctk_version")
 
 
@@ -39,7 +47,7 @@ def test_host_survives_being_saved(name: str) -> None:
     assert snapshot_from_document(json.loads(json.dumps(snapshot_to_document(snapshot)))) == snapshot
 
 
-@pytest.mark.parametrize("name", [*NAMES, "unreadable"])
+@pytest.mark.parametrize("name", sorted(folder.name for folder in HOSTS.iterdir()))
 def test_host_says_in_one_sentence_what_it_is(name: str) -> None:
     lines = (HOSTS / name / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1

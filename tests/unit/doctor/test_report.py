@@ -5,9 +5,23 @@ import pytest
 from ctk.doctor.causes import find_causes
 from ctk.doctor.model import ERROR, FAIL, INFO, PASS, SKIP, UNKNOWN, WARN, Finding, failed
 from ctk.doctor.report import BROKEN, HEALTHY, INCOMPLETE, NOT_APPLICABLE, WARNINGS, Report, judge
+from ctk.facts import Unknown
+from ctk.facts.driver import Driver, DriverTrace
+from ctk.facts.modules import Modules
+from ctk.facts.pci import Pci, PciFunction
 from ctk.facts.suppressions import Suppression, Suppressions
-from tests.builders import make_snapshot, make_tool
+from tests.builders import make_snapshot, make_system, make_tool
 from tests.unit.doctor.rows import make_check, make_finding
+
+
+def make_gpu() -> PciFunction:
+    return PciFunction(
+        address="0000:3b:00.0",
+        folder="/sys/bus/pci/devices/0000:3b:00.0",
+        vendor_id=0x10DE,
+        device_id=0x20B5,
+        class_code=0x030200,
+    )
 
 
 def make_report(*findings: Finding, has_gpus: bool = True) -> Report:
@@ -78,7 +92,27 @@ def test_checks_that_were_not_chosen_are_links_all_the_same() -> None:
     assert [item.key for item in report.roots] == ["a"]
 
 
-def test_a_host_without_anything_of_nvidia_is_not_applicable() -> None:
-    assert judge(make_snapshot(toolkit=(make_tool(path=None),)), ()).verdict == NOT_APPLICABLE
-    assert judge(make_snapshot(toolkit=(make_tool(name="ctk"),)), ()).verdict == NOT_APPLICABLE
-    assert judge(make_snapshot(toolkit=(make_tool(),)), ()).verdict == HEALTHY
+NOTHING: dict[str, object] = {
+    "pci": Pci(),
+    "modules": Modules(),
+    "driver": Driver(),
+    "toolkit": (make_tool(path=None), make_tool(name="ctk")),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, NOT_APPLICABLE),
+        ({"pci": None}, NOT_APPLICABLE),
+        ({"pci": Unknown("no /sys")}, HEALTHY),
+        ({"pci": Pci(functions=(make_gpu(),))}, HEALTHY),
+        ({"toolkit": (make_tool(),)}, HEALTHY),
+        ({"driver": Driver(version="550.54.15")}, HEALTHY),
+        ({"driver": Driver(traces=(DriverTrace("tool", "/usr/bin/nvidia-smi"),))}, HEALTHY),
+        ({"system": make_system(wsl=2)}, HEALTHY),
+        ({"system": make_system(jetson=True)}, HEALTHY),
+    ],
+)
+def test_nothing_of_nvidia_is_not_applicable_and_a_trace_is_enough(changes: dict[str, object], verdict: str) -> None:
+    assert judge(make_snapshot(**{**NOTHING, **changes}), ()).verdict == verdict

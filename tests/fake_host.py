@@ -1,0 +1,170 @@
+"""A host of tests/hosts as the collectors see it: its tree, and in host.toml what no tree of files can hold.
+
+host.toml:
+    base = "healthy-one-gpu"       that host's tree and rows first; this one's files replace and add
+    remove = ["/dev/char"]         what this one lacks of it; a folder with all below it
+    [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
+    [[command]]                    what a program would say: argv, stdout; returncode 0, stderr, reason
+    [[denied]]                     path: it and all below it may not be read
+    [nvml]                         what NVIDIA's library would answer: the record of ctk.facts.nvml; absent = true
+"""
+
+import dataclasses
+import errno
+import os
+import shutil
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ctk.facts.codec import record_from_document
+from ctk.facts.command import CommandOutput
+from ctk.facts.nvml import Nvml
+from ctk.facts.snapshot import Snapshot
+from ctk.host import LocalHost
+from ctk.host.collect import collect
+
+HOSTS = Path(__file__).parent / "hosts"
+KINDS = {"char": stat.S_IFCHR, "block": stat.S_IFBLK}
+LISTS = ("device", "command", "denied")
+
+Rows = dict[str, Any]
+
+
+class FakeHost(LocalHost):
+    """A tree of files with device nodes, answers of programs, and folders that may not be read."""
+
+    def __init__(self, root: str, rows: Mapping[str, Any] | None = None) -> None:
+        super().__init__(root, environment={"HOME": "/root"})
+        rows = rows or {}
+        self._nodes: dict[str, Mapping[str, Any]] = {row["path"]: row for row in rows.get("device", ())}
+        self._answers = {tuple(row["argv"]): row for row in rows.get("command", ())}
+        self._denied: tuple[str, ...] = tuple(row["path"] for row in rows.get("denied", ()))
+
+    def stat(self, path: str) -> os.stat_result:
+        node = self._node(path)
+        return _stat_of(node) if node is not None else super().stat(path)
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        folder = self._below(path)
+        names = {place.rpartition("/")[2] for place in self._nodes if place.rpartition("/")[0] == folder}
+        try:
+            names |= set(super().list_directory(path))
+        except FileNotFoundError:
+            if not names:
+                raise
+        return tuple(sorted(names, key=os.fsencode))
+
+    def run(self, argv: Sequence[str], timeout_seconds: float | None = None) -> CommandOutput:
+        row = self._answers.get(tuple(argv))
+        if row is None:
+            return super().run(argv, timeout_seconds)
+        code = None if "reason" in row else row.get("returncode", 0)
+        return CommandOutput(tuple(argv), code, row.get("stdout", ""), row.get("stderr", ""), row.get("reason", ""))
+
+    def _mode(self, path: str) -> int | None:
+        node = self._node(path)
+        return _stat_of(node).st_mode if node is not None else super()._mode(path)
+
+    def _place(self, path: str, *, follow_last: bool = True) -> str:
+        if any(path == denied or path.startswith(f"{denied}/") for denied in self._denied):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return super()._place(path, follow_last=follow_last)
+
+    def _below(self, path: str) -> str:
+        """The path on the host with its links resolved."""
+        return "/" + os.path.relpath(self._place(path), self.root)
+
+    def _node(self, path: str) -> Mapping[str, Any] | None:
+        try:
+            return self._nodes.get(self._below(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def _stat_of(row: Mapping[str, Any]) -> os.stat_result:
+    mode = KINDS[row.get("type", "char")] | int(row.get("mode", "0666"), 8)
+    fields = (mode, 1, 1, 1, row.get("uid", 0), row.get("gid", 0), 0, 0, 0, 0)
+    return os.stat_result(fields, {"st_rdev": os.makedev(row["major"], row["minor"])})
+
+
+def names_of_hosts() -> list[str]:
+    """All of tests/hosts that stand for a machine."""
+    return sorted(folder.name for folder in HOSTS.iterdir() if (folder / "README.md").is_file() and _has_tree(folder))
+
+
+def _has_tree(folder: Path) -> bool:
+    return (folder / "rootfs").is_dir() or (folder / "host.toml").is_file()
+
+
+def build_host(name: str, target: Path) -> tuple[FakeHost, Rows]:
+    """The host below target, which is made: its base's tree, then its own. Also its rows."""
+    rows = _lay_out(name, target)
+    return FakeHost(str(target), rows), rows
+
+
+def _lay_out(name: str, target: Path) -> Rows:
+    folder = HOSTS / name
+    own = _read_rows(folder / "host.toml")
+    base = _lay_out(own["base"], target) if "base" in own else {}
+    for path in own.get("remove", ()):
+        _remove(target / path.lstrip("/"))
+    if (folder / "rootfs").is_dir():
+        _copy_tree(folder / "rootfs", target)
+    target.mkdir(exist_ok=True, parents=True)
+    return _merge(base, own)
+
+
+def _read_rows(path: Path) -> Rows:
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    """As it is, links as links; a file takes the place of a link."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        copy = target / entry.name
+        if entry.is_dir() and not entry.is_symlink():
+            _copy_tree(entry, copy)
+            continue
+        copy.unlink(missing_ok=True)
+        shutil.copy2(entry, copy, follow_symlinks=False)
+
+
+def _merge(base: Rows, own: Rows) -> Rows:
+    """Rows of one list follow each other, without what was removed; a later row of the same path or argv wins."""
+    removed = tuple(own.get("remove", ()))
+    merged = {**base, **own}
+    for kind in LISTS:
+        rows = [row for row in base.get(kind, ()) if not _is_removed(row.get("path", ""), removed)]
+        merged[kind] = [*rows, *own.get(kind, ())]
+    return merged
+
+
+def _is_removed(path: str, removed: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in removed)
+
+
+def snapshot_of(name: str, target: Path) -> Snapshot:
+    """Everything that is collected of the host, NVML's answers from its rows."""
+    host, rows = build_host(name, target)
+    snapshot = collect(host, nvml_seconds=None)
+    return dataclasses.replace(snapshot, nvml=_nvml(rows)) if "nvml" in rows else snapshot
+
+
+def _nvml(rows: Rows) -> Nvml | None:
+    document = dict(rows["nvml"])
+    if document.pop("absent", False):
+        return None
+    answer = record_from_document(Nvml, document)
+    assert isinstance(answer, Nvml)
+    return answer

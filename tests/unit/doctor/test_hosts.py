@@ -1,0 +1,44 @@
+"""Whole hosts of tests/hosts: exactly these root causes, these follow-ups, these warnings; and no check crashes."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctk.doctor.checks import ALL_CHECKS
+from ctk.doctor.model import ERROR, WARN
+from ctk.doctor.report import Report, judge
+from tests.conftest import GoldenCheck
+from tests.fake_host import HOSTS, names_of_hosts, snapshot_of
+
+NAMES = names_of_hosts()
+JUDGED = [name for name in NAMES if (HOSTS / name / "expected" / "doctor.toml").is_file()]
+
+
+def write_expectation(report: Report) -> str:
+    """A report as the file has it: one name a line, so that a difference is read at a glance."""
+    lines = [f'verdict = "{report.verdict}"', f"exit_code = {report.exit_code(strict=False)}"]
+    sets = (("roots", report.roots), ("masked", report.masked), ("warnings", report.with_status(WARN)))
+    for name, findings in sets:
+        keys = sorted({finding.key for finding in findings})
+        lines += [f"{name} = []"] if not keys else [f"{name} = [", *(f'    "{key}",' for key in keys), "]"]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
+    return judge(snapshot_of(request.param, tmp_path / "host"), ALL_CHECKS)
+
+
+@pytest.mark.parametrize(("name", "report"), [(name, name) for name in JUDGED], indirect=["report"], ids=JUDGED)
+def test_exactly_these_findings(name: str, report: Report, assert_golden: GoldenCheck) -> None:
+    text = write_expectation(report)
+    read: dict[str, Any] = tomllib.loads(text)
+    assert set(read) == {"verdict", "exit_code", "roots", "masked", "warnings"}
+    assert_golden(HOSTS / name / "expected" / "doctor.toml", text)
+
+
+@pytest.mark.parametrize("report", NAMES, indirect=True, ids=NAMES)
+def test_no_check_crashes(report: Report) -> None:
+    assert [finding.outcome.message for finding in report.findings if finding.status == ERROR] == []
