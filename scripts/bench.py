@@ -42,6 +42,8 @@ class Row(NamedTuple):
 
 
 CONFIGURE = ("runtime", "configure")
+MODE = "nvidia-container-runtime.mode"
+SET_MODE = ("config", "set", f"{MODE}=cdi")
 ROWS = (
     Row("`ctk --version`", 2, ("--version",)),
     Row("`runtime configure`, Docker, nothing to do", 6, (*CONFIGURE, "--runtime=docker"), "docker-done"),
@@ -54,6 +56,9 @@ ROWS = (
     Row(
         "`runtime configure --dry-run`, containerd", 10, (*CONFIGURE, "--runtime=containerd", "--dry-run"), "containerd"
     ),
+    Row("`config get`", 6, ("config", "get", MODE), "toolkit"),
+    Row("`config set`, nothing to do", 6, SET_MODE, "toolkit-done"),
+    Row("`config set`, a change", 10, SET_MODE, "toolkit", writes=True),
     Row("`runtime status`, two engines", None, ("runtime", "status"), "two-engines"),
     Row("`info --json`, two engines", None, ("info", "--json"), "two-engines"),
 )
@@ -100,6 +105,28 @@ def containerd_toml() -> str:
     return "\n".join(lines[:FILE_LINES]) + "\n"
 
 
+def toolkit_toml() -> str:
+    """The toolkit's config.toml as a site keeps it: keys set and commented, 250 lines with their comments."""
+    keys = [
+        "disable-require = false",
+        '#swarm-resource = "DOCKER_RESOURCE_GPU"',
+        "[nvidia-container-cli]",
+        'environment = ["NVIDIA_DEBUG=1"]',
+        '#root = "/run/nvidia/driver"',
+        "load-kmods = true",
+        'ldconfig = "@/sbin/ldconfig"',
+        "[nvidia-container-runtime]",
+        'log-level = "info"',
+        'mode = "auto" # ask the GPU team',
+        'runtimes = ["runc", "crun"]',
+        "[nvidia-container-runtime.modes.cdi]",
+        'spec-dirs = ["/etc/cdi", "/var/run/cdi"]',
+    ]
+    lines_each = FILE_LINES // len(keys)
+    lines = [line for key in keys for line in [*["# why it is so"] * (lines_each - 1), key]]
+    return "\n".join([*lines, *["# the end"] * (FILE_LINES - len(lines))]) + "\n"
+
+
 def write(path: Path, text: str, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -121,6 +148,10 @@ def make_containerd(folder: Path) -> None:
     make_host(folder, "etc/containerd/config.toml", containerd_toml())
 
 
+def make_toolkit(folder: Path) -> None:
+    make_host(folder, "etc/nvidia-container-runtime/config.toml", toolkit_toml())
+
+
 def make_two_engines(folder: Path) -> None:
     """Both engines, with programs that are found but never run, because the host lies below --root."""
     make_docker(folder)
@@ -133,6 +164,8 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
     "docker": (make_docker, ()),
     "containerd": (make_containerd, ()),
     "two-engines": (make_two_engines, ()),
+    "toolkit": (make_toolkit, ()),
+    "toolkit-done": (make_toolkit, SET_MODE),
     "docker-done": (make_docker, (*CONFIGURE, "--runtime=docker")),
     "containerd-done": (make_containerd, (*CONFIGURE, "--runtime=containerd")),
 }

@@ -129,13 +129,9 @@ def _owner(source: Source) -> tuple[int, int] | None:
 def _report(
     app: App, options: EditOptions, change: FileChange, applied: "Applied | None", data: Mapping[str, object]
 ) -> Result:
-    from ctk.change.diff import render_coloured_diff, unified_diff
-    from ctk.cli.output import wants_colour
-
     pending = change.action != "none"
-    diff = unified_diff(change) if pending else ""
-    told = "" if app.quiet and applied else diff
-    coloured = render_coloured_diff(told) if told and wants_colour(sys.stdout) else told
+    diff = _diff(change) if pending else ""
+    told = "" if app.quiet and applied else _coloured(diff)
     document = {
         **data,
         "dry_run": not options.writes,
@@ -145,7 +141,23 @@ def _report(
         "journal_id": applied.journal_id if applied else None,
     }
     code = EXIT_NEGATIVE if options.check and (pending or options.negative) else EXIT_OK
-    return Result(app.command, document, code, text=options.text + coloured + _summary(change, applied))
+    return Result(app.command, document, code, text=options.text + told + _summary(change, applied))
+
+
+def _diff(change: FileChange) -> str:
+    from ctk.change.diff import unified_diff
+
+    return unified_diff(change)
+
+
+def _coloured(diff: str) -> str:
+    from ctk.cli.output import wants_colour
+
+    if not diff or not wants_colour(sys.stdout):
+        return diff
+    from ctk.change.diff import render_coloured_diff
+
+    return render_coloured_diff(diff)
 
 
 def _summary(change: FileChange, applied: "Applied | None") -> str:

@@ -15,6 +15,7 @@ from ctk.errors import CtkError, UsageFault
 from ctk.result import Message, Result
 from ctk.toolkit.document import render_default, shown, value_at
 from ctk.toolkit.edits import Assignment, edit_text, parse_assignment, parse_key
+from ctk.toolkit.settings import Value
 
 Function = TypeVar("Function", bound=Callable[..., object])
 NO_HOST_CHECKS = click.option(
@@ -95,16 +96,20 @@ def _original(place: ConfigPlace) -> str | None:
 
 
 def _host_warnings(place: ConfigPlace, assignments: tuple[Assignment, ...]) -> tuple[Message, ...]:
+    found = (
+        (item.setting, item.value, _host_fault(place, item.setting.check, item.value, assignments))
+        for item in assignments
+        if item.setting is not None and item.setting.check and item.value is not None
+    )
+    return tuple(
+        Message("warning", f"{setting.key} = {shown(value)}: {fault}") for setting, value, fault in found if fault
+    )
+
+
+def _host_fault(place: ConfigPlace, check: str, value: Value, assignments: tuple[Assignment, ...]) -> str:
     from ctk.host.toolkit_values import host_fault
 
-    found = []
-    for setting, value in ((item.setting, item.value) for item in assignments):
-        if setting is None or value is None or not setting.check:
-            continue
-        fault = host_fault(place.host, setting.check, value, _driver_root(place, assignments))
-        if fault:
-            found.append(Message("warning", f"{setting.key} = {shown(value)}: {fault}"))
-    return tuple(found)
+    return host_fault(place.host, check, value, _driver_root(place, assignments))
 
 
 def _driver_root(place: ConfigPlace, assignments: tuple[Assignment, ...]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctk.edit import toml
+from ctk.edit.compare import is_equal, lookup
 from ctk.errors import UsageFault
 from ctk.toolkit.document import HostDefaults, set_key, shown, unset_key
 from ctk.toolkit.problems import Problem, check_document, refuse_broken
@@ -76,7 +77,7 @@ def edit_text(
     for assignment in assignments:
         if assignment.value is None:
             new = unset_key(new, assignment.path, original, host)
-        else:
+        elif new != text or not is_equal(lookup(content, assignment.path), assignment.value):
             new = set_key(new, assignment.path, assignment.value)
     after = before if new == text else check_document(new, toml.load(new, path), host)
     _refuse_new_errors(assigned, before, after)
