@@ -172,6 +172,9 @@ def _warnings(documents: tuple[Document, ...], target: Document, spec: RuntimeSp
         for document in documents
         if document.path != target.path and look_up(document.content, entry_path(spec.name)) is not None
     ]
+    main = documents[0]
+    if main.exists and not any(document.text.strip() for document in documents):
+        warnings.append(f"{main.path} is empty: it is taken as an empty configuration")
     if spec.enable_cdi:
         warnings.append("CRI-O has CDI always on: --enable-cdi changes nothing")
     default = look_up(merge(documents), DEFAULT)

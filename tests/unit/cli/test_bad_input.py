@@ -251,7 +251,7 @@ def test_a_section_of_another_type(host: HostFolder) -> None:
     _assert_refused(host, "crio", ("configure",), path, "crio must be a table")
 
 
-@pytest.mark.parametrize("engine", ["docker", "containerd"])  # CRI-O's packages ship an empty crio.conf: it is usual
+@pytest.mark.parametrize("engine", ["docker", "containerd", "crio"])
 @pytest.mark.parametrize("content", ["", "\n", "  \n\n"])
 def test_an_empty_file_is_an_empty_configuration_with_one_warning(host: HostFolder, engine: str, content: str) -> None:
     path = host.engine(engine, content)
@@ -263,8 +263,10 @@ def test_an_empty_file_is_an_empty_configuration_with_one_warning(host: HostFold
     assert host.configure(engine).err == "", "configured: it is not empty any more, and nothing has to be said"
 
 
-def test_an_empty_crio_conf_is_an_empty_configuration(host: HostFolder) -> None:
+def test_an_empty_crio_conf_beside_drop_ins_is_usual(host: HostFolder) -> None:
+    """Packages of CRI-O put their settings into the folder."""
     host.engine("crio", "")
+    host.put("/etc/crio/crio.conf.d/10-crio.conf", '[crio.runtime]\ndefault_runtime = "crun"\n')
     answer = host.configure("crio")
     assert (answer.code, answer.err) == (0, "")
     assert host.path(CRIO_DROP_IN).exists()
