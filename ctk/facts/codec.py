@@ -34,6 +34,11 @@ def snapshot_from_document(document: object) -> Snapshot:
     return snapshot
 
 
+def record_from_document(kind: type, document: object) -> object:
+    """One record of the data model; fields that are not there get their default or Unknown. Raises as above."""
+    return _decode(kind, document, kind.__name__)
+
+
 def _check_version(version: str) -> None:
     major = version.partition(".")[0]
     if not major.isascii() or not major.isdigit():

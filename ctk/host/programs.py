@@ -89,7 +89,8 @@ def why_not_trusted(host: Host, path: str) -> str:
     It matters for root above all: a rootless engine's binary belongs to its user, who can put anything there. The
     program, what links lead to it, and all folders above both are looked at.
     """
-    places = dict.fromkeys([*_upwards(host.real_path(path)), *_upwards(os.path.dirname(path))])
+    links = _upwards(os.path.dirname(path)) if host.is_live else []  # below another root they are resolved inside it
+    places = dict.fromkeys([*_upwards(host.real_path(path)), *links])
     for place in places:
         status = os.stat(place)
         if status.st_uid not in (0, os.geteuid()):
