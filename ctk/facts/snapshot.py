@@ -9,8 +9,8 @@ from ctk.facts.kernel import Kernel
 from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
 from ctk.facts.modules import Modules
-from ctk.facts.pci import Pci
 from ctk.facts.nvml import Nvml
+from ctk.facts.pci import Pci
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary

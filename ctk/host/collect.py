@@ -13,8 +13,8 @@ from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engin
 from ctk.host.kernel import collect_kernel
 from ctk.host.kernel_log import collect_kernel_log
 from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
-from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
 from ctk.host.modules import collect_modules
+from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
 from ctk.host.pci import collect_pci
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
