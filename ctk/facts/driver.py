@@ -87,6 +87,7 @@ class Driver:
     capabilities: tuple[DriverCapability, ...] | None | Unknown = None
     majors: tuple[DeviceMajor, ...] | Unknown = ()
     libraries: tuple[DriverLibrary, ...] | Unknown = ()
+    root_libraries: tuple[DriverLibrary, ...] | None | Unknown = None  # in a driver container's root, if there is one
     firmware: tuple[FirmwareFolder, ...] | Unknown = ()
     firmware_search: tuple[str, ...] = ()  # the folders the kernel looks in, in order
     traces: tuple[DriverTrace, ...] | Unknown = ()

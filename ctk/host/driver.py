@@ -8,7 +8,14 @@ from ctk.facts import Unknown
 from ctk.facts.driver import OPEN, PROPRIETARY, DeviceMajor, Driver, DriverCapability, DriverGpu, DriverParameter
 from ctk.facts.pci import normalize_address
 from ctk.host import Host
-from ctk.host.driver_files import collect_firmware, collect_libraries, collect_modprobe, collect_traces, firmware_search
+from ctk.host.driver_files import (
+    collect_firmware,
+    collect_libraries,
+    collect_modprobe,
+    collect_root_libraries,
+    collect_traces,
+    firmware_search,
+)
 from ctk.host.reading import ABSENT, try_read_text, unknown_from
 
 T = TypeVar("T")
@@ -36,6 +43,7 @@ def collect_driver(host: Host, release: str | None | Unknown) -> Driver:
         capabilities=_collect_capabilities(host),
         majors=_collect_majors(host),
         libraries=collect_libraries(host),
+        root_libraries=collect_root_libraries(host),
         firmware=collect_firmware(host, search),
         firmware_search=search,
         traces=collect_traces(host),

@@ -28,6 +28,7 @@ LIBRARY_FOLDERS = (
 )
 """Where distributions and NVIDIA's installer put 64-bit libraries; driver roots elsewhere are traces."""
 LIBRARY = re.compile(r"(libnvidia-ml\.so|libcuda\.so)\.(\d+\.\d+(?:\.\d+)*)")
+CONTAINER_ROOT = "/run/nvidia/driver"
 FIRMWARE_PARAMETER = "/sys/module/firmware_class/parameters/path"
 FIRMWARE_ROOT = "/lib/firmware"
 FIRMWARE_VERSION = re.compile(r"\d+\.\d+(\.\d+)*")
@@ -35,7 +36,7 @@ FIRMWARE_VERSION = re.compile(r"\d+\.\d+(\.\d+)*")
 TRACES = (
     ("runfile", "/usr/bin/nvidia-uninstall"),
     ("runfile", "/var/log/nvidia-installer.log"),
-    ("container", "/run/nvidia/driver"),
+    ("container", CONTAINER_ROOT),
     ("container", "/run/nvidia/validations/driver-ready"),
     ("vendor", "/home/kubernetes/bin/nvidia"),
     ("vendor", "/opt/nvidia/driver"),
@@ -46,12 +47,20 @@ TRACES = (
 """The installer's own files, the GPU Operator's driver root, GKE's and other cloud images' folders, and a tool."""
 
 
-def collect_libraries(host: Host) -> tuple[DriverLibrary, ...] | Unknown:
+def collect_root_libraries(host: Host) -> tuple[DriverLibrary, ...] | None | Unknown:
+    """What a driver container has in its own root; None: there is no such root."""
+    try:
+        return collect_libraries(host, CONTAINER_ROOT) if host.is_directory(CONTAINER_ROOT) else None
+    except OSError as error:
+        return unknown_from(error)
+
+
+def collect_libraries(host: Host, root: str = "") -> tuple[DriverLibrary, ...] | Unknown:
     """Every copy of the two libraries whose version must be the module's; the same file is told once."""
     found: dict[str, DriverLibrary] = {}
     try:
         for folder in LIBRARY_FOLDERS:
-            for place in host.glob(folder):
+            for place in host.glob(root + folder):
                 for library in _collect_folder(host, place):
                     found.setdefault(host.real_path(library.path), library)
     except OSError as error:
