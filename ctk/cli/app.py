@@ -30,6 +30,7 @@ class App:
         self.verbose = False
         self.snapshot_file: str | None = None
         self.timeout_seconds = 5.0
+        self.no_nvml = False
         self.command = ""
         self.arguments: tuple[str, ...] = ()
         self.result: Result | None = None
@@ -50,8 +51,10 @@ class App:
 
             return read_snapshot(self.snapshot_file)
         from ctk.host.collect import collect
+        from ctk.host.nvml_watch import DEADLINE_SECONDS
 
-        return collect(self.host())
+        # A driver without a persistence daemon starts every GPU anew, so a short --timeout does not count for it.
+        return collect(self.host(), None if self.no_nvml else max(DEADLINE_SECONDS, self.timeout_seconds))
 
     def refuse_snapshot(self) -> None:
         """A writing command cannot work on a snapshot (exit 2)."""
@@ -90,6 +93,7 @@ def shared_options(function: Function) -> Function:
                 "help": "Limit for one probe. [5]",
             },
         ),
+        (("--no-nvml",), "no_nvml", {"is_flag": True, "help": "Do not ask NVIDIA's management library."}),
         (("--debug", "-d"), "debug", {"is_flag": True, "envvar": "NVIDIA_CTK_DEBUG", "help": "Show tracebacks."}),
         (("--quiet",), "quiet", {"is_flag": True, "envvar": "NVIDIA_CTK_QUIET", "help": "Warnings and errors only."}),
     )

@@ -6,11 +6,12 @@ asking may load modules and make device nodes.
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ctk.facts import Unknown
 from ctk.facts.nvml import ConfidentialState, Nvml, NvmlAnswer, NvmlGpu, NvmlHang, PowerState
+from ctk.facts.pci import normalize_address
 from ctk.host import Host
 from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
 
@@ -140,7 +141,7 @@ def _ask(host: Host, library: str, timeout_seconds: float) -> Nvml | Unknown:
             wait_channel=stuck.wait_channel or None,
         )
     why = _describe_end(output.returncode, output.reason, output.stderr, told)
-    return build_nvml(library, told, why, elapsed, hang, _compare_power(power, host), _names(host))
+    return build_nvml(library, told, why, elapsed, hang, _compare_power(power, host))
 
 
 def _describe_end(returncode: int | None, reason: str, stderr: str, told: "Told") -> str:
@@ -226,13 +227,12 @@ def build_nvml(
     elapsed_milliseconds: int,
     hang: NvmlHang | None,
     power_states: tuple[PowerState, ...],
-    names: Collection[str],
 ) -> Nvml:
-    """The record; why: the reason for what was not told. names: PCI addresses as sysfs has them."""
+    """The record; why: the reason for what was not told."""
     init = _init(told.host.get("init"), why)
     if isinstance(init, NvmlAnswer) and init.code:
         why = f"{init.text} (NVML {init.code})"
-    gpus = tuple(_build_gpu(index, lines, why, names) for index, lines in sorted(told.gpus.items()))
+    gpus = tuple(_build_gpu(index, lines, why) for index, lines in sorted(told.gpus.items()))
     facts = {name: _value(told.host.get(name), why) for name in ("driver_version", "cuda_version", "count")}
     return Nvml(
         library=library,
@@ -275,7 +275,7 @@ def _confidential(told: Told, why: str) -> ConfidentialState | None | Unknown:
     )
 
 
-def _build_gpu(index: int, lines: Mapping[str, Mapping[str, object]], why: str, names: Collection[str]) -> NvmlGpu:
+def _build_gpu(index: int, lines: Mapping[str, Mapping[str, object]], why: str) -> NvmlGpu:
     """One GPU from its lines, by way of the snapshot's own document form, which checks every type."""
     from dataclasses import fields
 
@@ -284,7 +284,7 @@ def _build_gpu(index: int, lines: Mapping[str, Mapping[str, object]], why: str, 
     errors = [(name, line) for name, line in lines.items() if "code" in line]
     lost = next((line for _, line in errors if _code(line) == 15 or line["fact"] == "handle"), None)
     rest = f"{lost.get('text')} (NVML {lost['code']})" if lost else why
-    document: dict[str, object] = {"index": index, "address": _address(lines.get("pci_bus_id"), rest, names)}
+    document: dict[str, object] = {"index": index, "address": _address(lines.get("pci_bus_id"), rest)}
     for field in fields(NvmlGpu):
         if field.name not in ("index", "address", "errors"):
             document[field.name] = _encoded(_value(lines.get(field.name), rest))
@@ -294,22 +294,10 @@ def _build_gpu(index: int, lines: Mapping[str, Mapping[str, object]], why: str, 
     return record
 
 
-def _address(line: Mapping[str, object] | None, why: str, names: Collection[str]) -> object:
+def _address(line: Mapping[str, object] | None, why: str) -> object:
     value = _value(line, why)
-    return normalize_address(value, names) if isinstance(value, str) else _encoded(value)
+    return normalize_address(value) if isinstance(value, str) else _encoded(value)
 
 
 def _encoded(value: object) -> object:
     return {"unknown": value.reason} if isinstance(value, Unknown) else value
-
-
-def normalize_address(bus_id: str, names: Collection[str] = ()) -> str:
-    """NVML's "00000000:3B:00.0" as sysfs writes it. names: the addresses that exist.
-
-    A cloud's virtual bus has a domain of 32 bits in NVML ("03F8CFDD:00:00.0") of which the kernel shows the low 16;
-    others (VMD) really have a wider one. What exists decides.
-    """
-    domain, _, rest = bus_id.strip().lower().partition(":")
-    number = int(domain, 16) if domain and all(digit in "0123456789abcdef" for digit in domain) else 0
-    wide, narrow = f"{number:04x}:{rest}", f"{number & 0xFFFF:04x}:{rest}"
-    return narrow if wide not in names and (narrow in names or number > 0xFFFFF) else wide

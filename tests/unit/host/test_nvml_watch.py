@@ -14,7 +14,6 @@ from ctk.host.nvml_watch import (
     collect_power,
     find_library,
     is_loadable,
-    normalize_address,
     parse_module_state,
     parse_told,
 )
@@ -96,19 +95,11 @@ def test_module_state(modules: str, state: str | None) -> None:
     assert parse_module_state(modules) == state
 
 
-@pytest.mark.parametrize(
-    ("bus_id", "names", "address"),
-    [
-        ("00000000:3B:00.0", (), "0000:3b:00.0"),
-        ("03F8CFDD:00:00.0", ("cfdd:00:00.0",), "cfdd:00:00.0"),
-        ("03F8CFDD:00:00.0", (), "cfdd:00:00.0"),
-        ("00010000:E1:00.0", ("10000:e1:00.0",), "10000:e1:00.0"),
-        ("00010000:E1:00.0", (), "10000:e1:00.0"),
-        ("0000:3b:00.0", (), "0000:3b:00.0"),
-    ],
-)
-def test_address_is_written_as_the_kernel_does(bus_id: str, names: tuple[str, ...], address: str) -> None:
-    assert normalize_address(bus_id, names) == address
+def test_address_is_that_of_the_pci_facts() -> None:
+    text = '{"gpu": 0, "fact": "pci_bus_id", "value": "03F8CFDD:00:00.0"}\n{"gpu": null, "fact": "count", "value": 1}\n'
+    gpus = build(text).gpus
+    assert isinstance(gpus, tuple)
+    assert gpus[0].address == "cfdd:00:00.0"
 
 
 def test_power_state_is_read_for_nvidia_devices_only(tmp_path: Path) -> None:
@@ -126,7 +117,7 @@ def test_power_state_is_read_for_nvidia_devices_only(tmp_path: Path) -> None:
 
 def build(text: str, why: str = "no answer within 30 s") -> Nvml:
     power = (PowerState(address="0000:3b:00.0", before="suspended", after="active"),)
-    return build_nvml("/usr/lib64/libnvidia-ml.so.1", parse_told(text), why, 100, None, power, ())
+    return build_nvml("/usr/lib64/libnvidia-ml.so.1", parse_told(text), why, 100, None, power)
 
 
 def test_lines_that_were_cut_off_are_left_out() -> None:
