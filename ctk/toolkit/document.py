@@ -98,7 +98,9 @@ def unset_key(text: str, path: tuple[str, ...], original: Callable[[], str | Non
     earlier = original()
     told = earlier is not None and _is_free(earlier, path)
     model = earlier if told and earlier is not None else render_default(host)
-    commented = toml.comment_key_as_in(text, path, model)
+    # A dotted key of a table without a header would leave a comment that names another table's key.
+    has_header = len(path) == 1 or toml.is_written(text, path[:-1])
+    commented = toml.comment_key_as_in(text, path, model) if has_header else None
     if commented is not None:
         return commented
     parents = (path[:length] for length in range(len(path) - 1, 0, -1))

@@ -213,6 +213,17 @@ def test_unset_goes_by_the_default_document_where_no_earlier_text_is_known() -> 
     assert unset_in(set_in(text, "swarm-resource=X"), "swarm-resource", "not = [toml") == text
 
 
+def test_a_dotted_key_leaves_no_comment_that_would_be_another_key() -> None:
+    text = 'nvidia-container-cli.root = "/x"\r\nnvidia-container-cli.debug = "/y"\r\n'
+    assert unset_in(text, "nvidia-container-cli.debug", None) == 'nvidia-container-cli.root = "/x"\r\n'
+    inline = 'nvidia-container-runtime = { mode = "auto", "log-level"="info" } # c\n'
+    changed = set_in(inline, "nvidia-container-runtime.mode=cdi", "nvidia-container-runtime.debug=/y")
+    assert tomllib.loads(changed) == {"nvidia-container-runtime": {"mode": "cdi", "log-level": "info", "debug": "/y"}}
+    assert changed.endswith(" # c\n")
+    back = unset_in(changed, "nvidia-container-runtime.debug", None)
+    assert tomllib.loads(back)["nvidia-container-runtime"] == {"mode": "cdi", "log-level": "info"}
+
+
 def test_an_empty_file_and_one_without_a_final_line_end() -> None:
     assert set_in("", "nvidia-container-runtime.mode=cdi") == '[nvidia-container-runtime]\nmode = "cdi"\n'
     for text in ("", "# only a comment", "\n", "x = 1"):
