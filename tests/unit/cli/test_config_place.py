@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import AsNobody
 from tests.unit.cli.config_scene import CONFIG, assert_untouched, with_config
 from tests.unit.cli.scene import HostFolder, ctk
 from tests.unit.toolkit.keys import corpus
@@ -35,6 +36,15 @@ def test_the_file_in_force_is_chosen_by_variables_below_the_root(
         assert data["file"].startswith(str(host.folder))
     assert found == ["csv", "legacy", "cdi"]
     assert host.ctk("config", "get", MODE, "-c", CONFIG).out == "auto\n"
+
+
+def test_the_variable_counts_for_root_and_for_everyone(
+    host: HostFolder, monkeypatch: pytest.MonkeyPatch, as_nobody: AsNobody
+) -> None:
+    host.put("/xdg/nvidia-container-runtime/config.toml", f"{MODE} = 'csv'\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/xdg")
+    assert host.ctk("config", "get", MODE).out == "csv\n"
+    assert as_nobody(host.ctk, "config", "get", MODE).out == "csv\n"
 
 
 def test_look_alikes_are_named(host: HostFolder, monkeypatch: pytest.MonkeyPatch) -> None:
