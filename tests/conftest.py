@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, Protocol, TypeVar
@@ -17,6 +17,8 @@ from tests.guard import GUARD, ForbiddenInTests
 
 NOBODY = 65534
 _REAL_IMPORT = builtins.__import__
+FOLDER_PREFIX = "ctk-tests-"
+KEPT_FOLDERS = 3
 OPT_OUT_MARKS = ("e2e", "real")
 GOLDEN_FOLDERS = ("tests/cases", "tests/hosts")
 CALLER_VARIABLES = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "DOCKER_CONFIG", "DOCKER_HOST", "DOCKER_CONTEXT")
@@ -48,9 +50,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run a folder of its own: others may enter it, and no second run of the suite resets its mode."""
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
-        config.option.basetemp = tempfile.mkdtemp(prefix="ctk-tests-")
+        _remove_old_folders()
+        config.option.basetemp = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-")
         config.add_cleanup(lambda: _remove_if_passed(config))
     GUARD.install()
+
+
+def _remove_old_folders() -> None:
+    """What failed runs left to look at, except for the newest ones and for runs that still go on."""
+    folders = Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*-*")
+    ended = [folder for folder in folders if not Path("/proc", folder.name.split("-")[2]).exists()]
+    with suppress(FileNotFoundError):  # another run is clearing up too
+        for folder in sorted(ended, key=lambda path: path.lstat().st_mtime)[:-KEPT_FOLDERS]:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_if_passed(config: pytest.Config) -> None:
