@@ -1,7 +1,9 @@
 """Valid values of the data model, one word each; override what a test is about."""
 
 from ctk.facts.engines import EngineFlag, EngineInstallation
+from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
+from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
@@ -69,6 +71,31 @@ def make_tool(**changes: object) -> ToolBinary:
     return ToolBinary(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
 
 
+def make_observer(**changes: object) -> Observer:
+    """Root, on the machine itself."""
+    values: dict[str, object] = {
+        "is_live": True,
+        "user_id": 0,
+        "capabilities": 0x1FFFFFFFFFF,
+        "shares_mounts": True,
+        "boot_id": "7c7f7a57-5e27-4d5a-9a3a-0d6a7d9a3f11",
+        "newest_change": "2024-05-02T06:00:00Z",
+    }
+    return Observer(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_kernel_log(**changes: object) -> KernelLog:
+    """A whole log in which nothing went wrong."""
+    values: dict[str, object] = {
+        "source": "/dev/kmsg",
+        "reaches_boot": True,
+        "first_seconds": 0.0,
+        "last_seconds": 90000.0,
+        "persistent_journal": True,
+    }
+    return KernelLog(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
 def make_snapshot(**changes: object) -> Snapshot:
     """A healthy Docker host without a kubelet."""
     values: dict[str, object] = {
@@ -84,5 +111,7 @@ def make_snapshot(**changes: object) -> Snapshot:
         "modules": make_modules(),
         "driver": make_driver(),
         "suppressions": None,
+        "observer": make_observer(),
+        "kernel_log": make_kernel_log(),
     }
     return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

@@ -10,6 +10,7 @@ from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
 from ctk.facts.modules import Modules
 from ctk.facts.nvml import Nvml
+from ctk.facts.observer import Observer
 from ctk.facts.pci import Pci
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
@@ -41,3 +42,4 @@ class Snapshot:
     modules: Modules | Unknown = NOT_COLLECTED
     driver: Driver | Unknown = NOT_COLLECTED
     kernel_log: KernelLog | None | Unknown = NOT_COLLECTED
+    observer: Observer | Unknown = NOT_COLLECTED

@@ -15,6 +15,7 @@ from ctk.host.kernel_log import collect_kernel_log
 from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
 from ctk.host.modules import collect_modules
 from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
+from ctk.host.observer import collect_observer
 from ctk.host.pci import collect_pci
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
@@ -44,6 +45,7 @@ def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapsh
         toolkit=guard(lambda: collect_toolkit(host)),
         docker_context=guard(lambda: collect_docker_context(host)),
         suppressions=guard(lambda: collect_suppressions(host)),
+        observer=guard(lambda: collect_observer(host)),
         kernel_log=guard(lambda: collect_kernel_log(host)),
         kernel=guard(lambda: collect_kernel(host, system.kernel)),
         pci=guard(lambda: collect_pci(host)),

@@ -44,20 +44,24 @@ JOURNAL_LINE = re.compile(rb"^(?P<epoch>\d+\.\d+) \S+ kernel: (?P<text>.*)")
 
 
 def collect_kernel_log(host: Host) -> KernelLog | None | Unknown:
-    """The first of the sources that reaches back to the boot, else the first one there is; None without any."""
+    """The first of the sources that reaches back to the boot, else the one that goes back farthest; None: no log."""
     reasons: list[Unknown] = []
-    first: KernelLog | None = None
+    logs: list[KernelLog] = []
     for collector in (_collect_ring, _collect_journal, _collect_files):
         found = collector(host)
         if isinstance(found, KernelLog):
             if found.reaches_boot:
                 return found
-            first = first or found
+            logs.append(found)
         elif isinstance(found, Unknown):
             reasons.append(found)
-    if first is not None:
-        return first
+    if logs:
+        return min(logs, key=_beginning)
     return reasons[0] if reasons else None
+
+
+def _beginning(log: KernelLog) -> float:
+    return log.first_seconds if log.first_seconds is not None else float("inf")
 
 
 def _collect_ring(host: Host) -> KernelLog | None | Unknown:

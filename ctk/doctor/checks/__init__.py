@@ -1,12 +1,18 @@
 """ALL_CHECKS: every check, in the order of the layers; an explicit tuple, one line for each module of rows."""
 
+from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.pci import PCI_CHECKS
 from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
+from ctk.doctor.checks.sxid import SXID_CHECKS
+from ctk.doctor.checks.xid import XID_CHECKS
 from ctk.doctor.model import Check
 
 ALL_CHECKS: tuple[Check, ...] = (
+    *COLLECTOR_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
+    *XID_CHECKS,
+    *SXID_CHECKS,
 )
