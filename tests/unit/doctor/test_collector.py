@@ -13,6 +13,7 @@ from tests.driver_builders import make_kernel
 
 CHECKS = {check.id: check for check in COLLECTOR_CHECKS}
 DENIED = Unknown("permission denied")
+USER = make_observer(user_id=1000)
 SINCE_NOW = {"taken_at": f"{max(day for _, day in TABLES)}T00:00:00Z"}
 
 
@@ -20,9 +21,15 @@ SINCE_NOW = {"taken_at": f"{max(day for _, day in TABLES)}T00:00:00Z"}
     ("identity", "changes", "status"),
     [
         ("collect.privileges", {}, PASS),
-        ("collect.privileges", {"kernel_log": DENIED}, WARN),
+        ("collect.privileges", {"kernel_log": DENIED, "observer": USER}, WARN),
+        ("collect.privileges", {"kernel_log": DENIED}, INFO),
+        ("collect.privileges", {"observer": make_observer(user_id=1000, shares_mounts=DENIED)}, PASS),
         ("collect.privileges", {"kernel_log": Unknown("no answer within 5 s")}, PASS),
-        ("collect.privileges", {"system": make_system(kernel=Unknown("operation not permitted"))}, WARN),
+        (
+            "collect.privileges",
+            {"system": make_system(kernel=Unknown("operation not permitted")), "observer": USER},
+            WARN,
+        ),
         ("collect.scope", {}, PASS),
         ("collect.scope", {"system": make_system(container="docker")}, WARN),
         ("collect.scope", {"system": make_system(container="lxc")}, INFO),
@@ -68,7 +75,9 @@ def _parts() -> dict[str, object]:
 
 
 def test_what_was_denied_is_named() -> None:
-    outcome = CHECKS["collect.privileges"].evaluate(make_snapshot(system=make_system(kernel=DENIED, init=DENIED)))
+    outcome = CHECKS["collect.privileges"].evaluate(
+        make_snapshot(observer=USER, system=make_system(kernel=DENIED, init=DENIED))
+    )
     assert isinstance(outcome, Outcome)
     assert outcome.message == "permission was denied for system.kernel, system.init"
 
@@ -82,4 +91,4 @@ def test_the_dates_are_those_of_the_tables() -> None:
     for name in modules:
         module = import_module(f"ctk.doctor.data.{name}")
         dated[name] = getattr(module, "DATE", None) or getattr(module, "TABLE_DATE", None)
-    assert dict(TABLES) == dated
+    assert dict(TABLES) == dated, "ctk/doctor/data/dates.py has a row for each table: its module, and its DATE"
