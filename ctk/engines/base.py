@@ -30,7 +30,8 @@ class EditOutcome(NamedTuple):
 
     warnings are sentences; notes are plain information; owned lists the paths, as tuples of keys, that this edit may
     change in the engine's effective configuration; needs_restart False = a reload is enough; kept lists the files in
-    which something of ours stays on purpose, so that they are not as they were before.
+    which something of ours stays on purpose, so that they are not as they were before. home is the file in which the
+    runtime stands, where the engine has more than one.
     """
 
     texts: Mapping[str, str | None]
@@ -39,6 +40,7 @@ class EditOutcome(NamedTuple):
     owned: tuple[tuple[str, ...], ...] = ()
     needs_restart: bool = True
     kept: tuple[str, ...] = ()
+    home: str | None = None
 
 
 class RuntimeView(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctk.edit import toml
+from ctk.edit.compare import is_equal, lookup
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
 from ctk.engines.containerd_inherit import (
     BUILT_IN_DEFAULT,
@@ -49,27 +50,37 @@ class Destination(NamedTuple):
 class Workspace(NamedTuple):
     """An edit under way: the texts so far and the keys that were touched, both by file.
 
+    contents: the texts as far as they were parsed; parsing is what a run with nothing to do spends its time on.
     copied: the tables that were copied from other files, which must not change what is in force.
     """
 
     layout: Layout
     texts: dict[str, str]
+    contents: dict[str, Table]
     owned: dict[str, list[Path]]
     copied: list[Path]
 
     def edit(self, document_path: str, key: Path, value: object) -> None:
         """Set one key."""
-        self.texts[document_path] = toml.set_value(self.texts[document_path], key, value)
         self.owned[document_path].append(key)
+        if not is_equal(lookup(self.content(document_path), key), value):
+            self.put(document_path, toml.set_value(self.texts[document_path], key, value))
 
     def add(self, document_path: str, table: Path, values: Mapping[str, object], after: Path | None) -> None:
         """Add one table."""
-        self.texts[document_path] = toml.add_table(self.texts[document_path], table, values, after)
+        self.put(document_path, toml.add_table(self.texts[document_path], table, values, after))
         self.owned[document_path].append(table)
+
+    def put(self, document_path: str, text: str) -> None:
+        """Take a new text for a file."""
+        self.texts[document_path] = text
+        self.contents.pop(document_path, None)
 
     def content(self, document_path: str) -> Table:
         """A file as it is so far."""
-        return toml.load(self.texts[document_path], document_path)
+        if document_path not in self.contents:
+            self.contents[document_path] = toml.load(self.texts[document_path], document_path)
+        return self.contents[document_path]
 
 
 def configure(
@@ -109,13 +120,15 @@ def configure(
         warnings=tuple(warnings),
         notes=notes,
         owned=tuple(key for keys in work.owned.values() for key in keys),
+        home=target,
     )
 
 
 def _open(layout: Layout, target: str) -> Workspace:
     texts = {document.path: document.text for document in layout.documents}
     texts.setdefault(target, "")
-    return Workspace(layout, texts, {path: [] for path in texts}, [])
+    contents = {document.path: document.content for document in layout.documents}
+    return Workspace(layout, texts, contents, {path: [] for path in texts}, [])
 
 
 def changed_texts(work: Workspace) -> dict[str, str | None]:
@@ -262,7 +275,7 @@ def _old_default_tables(work: Workspace, forced: frozenset[str]) -> list[str]:
         if not isinstance(containerd, Mapping) or old_default_table(containerd) is None or work.layout.version > 2:
             continue
         if "default-conflict" in forced:
-            work.texts[document.path] = toml.remove(work.texts[document.path], table)
+            work.put(document.path, toml.remove(work.texts[document.path], table))
             work.owned[document.path].append(table)
             continue
         line, _ = toml.position_of(document.text, table) or (1, 1)
@@ -294,7 +307,7 @@ def _write_import(work: Workspace, target: str, destination: Destination) -> Non
     if _is_stray(layout, target):
         _check_stray(layout, target)
     pattern = _pattern_for(target, destination.folder_files)
-    work.texts[main] = toml.append_to_array(work.texts[main], ("imports",), pattern)
+    work.put(main, toml.append_to_array(work.texts[main], ("imports",), pattern))
     work.owned[main].append(("imports",))
 
 

@@ -27,14 +27,25 @@ def wanted_keys(spec: RuntimeSpec) -> tuple[tuple[Path, object], ...]:
 def prove(work: "Workspace", spec: RuntimeSpec, foreign: str | None) -> None:
     """Raise SelfCheckFault where a foreign key would change, Refused where a later file wins over ours."""
     layout = work.layout
+    result = layout if _is_unchanged(work) else _read_again(work, foreign)
+    for merges in (True, False) if layout.merges is None else (layout.merges,):
+        if result is not layout:
+            _check_effective(work, result, merges)
+        _check_in_force(result, spec, merges)
+
+
+def _is_unchanged(work: "Workspace") -> bool:
+    return all(work.texts[document.path] == document.text for document in work.layout.documents)
+
+
+def _read_again(work: "Workspace", foreign: str | None) -> Layout:
+    layout = work.layout
     layers = [Layer(path, text) for path, text in work.texts.items()]
     result = read_layout(layers, layout.engine, frozenset({"config-version"}), merged_elsewhere=foreign)
     for before in layout.documents:
         after = result.document(before.path)
         _check_foreign(before.content, after.content if after else {}, work.owned[before.path], before.path)
-    for merges in (True, False) if layout.merges is None else (layout.merges,):
-        _check_effective(work, result, merges)
-        _check_in_force(result, spec, merges)
+    return result
 
 
 def _check_effective(work: "Workspace", result: Layout, merges: bool) -> None:

@@ -194,9 +194,9 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         target,
         sources,
         outcome,
-        view=containerd.view,
-        facts={"runtime": spec.name, "default_before": _default_before(layers)},
-        home=next(iter(outcome.texts), containerd.view(layers, spec.name).file or place.config),
+        view=partial(containerd.view, merged_elsewhere=destination.drop_in if destination.foreign_main else None),
+        facts={"runtime": spec.name, "default_before": _default_before(layers) if outcome.texts else ""},
+        home=outcome.home or place.config,
     )
     if place.destination.foreign_main:
         return planned._replace(notes=(*planned.notes, *place.notes))
@@ -276,7 +276,8 @@ def _plan_crio(host: "Host", request: Request, target: Target, spec: RuntimeSpec
         dump = dump_of(host, target, arguments)
         outcome = crio.configure(layers, spec, destination, dump=dump)
     prove_second_pass(layers, outcome, lambda files: crio.configure(files, spec, destination))
-    facts = {"runtime": spec.name, "default_before": crio.view(layers, "").default_runtime or ""}
+    default = crio.view(layers, "").default_runtime if outcome.texts else None
+    facts = {"runtime": spec.name, "default_before": default or ""}
     planned = finish(host, request, target, sources, outcome, view=crio.view, facts=facts, home=place)
     question = query(host, target, "crio-config", arguments, judge_configured(spec))
     return planned._replace(plan=planned.plan._replace(query=question))
