@@ -62,6 +62,7 @@ class PrivateHost:
         self.cgroup = f"ctk-e2e-{os.getpid()}-{PrivateHost._count}"
         self._keeper: subprocess.Popen[bytes] | None = None
         self._first = 0
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> "PrivateHost":
         layer, ready = self.directory / "layer", self.directory / "ready"
@@ -107,6 +108,8 @@ class PrivateHost:
                 _send_signal(self._first, signal.SIGKILL)
             self._keeper.kill()
             self._keeper.wait(timeout=30)
+        for process in self._started:  # what it waited for is dead now
+            process.wait(timeout=30)
         remove_cgroups(self.cgroup)
         shutil.rmtree(self.directory / "layer", ignore_errors=True)
 
@@ -142,6 +145,7 @@ class PrivateHost:
                 stderr=output,
                 env=BASE_ENVIRONMENT,
             )
+        self._started.append(outer)
         return InnerProcess(outer)
 
 

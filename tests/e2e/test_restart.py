@@ -288,5 +288,5 @@ def test_a_reload_that_docker_refuses_is_not_called_done(make_managed: MakeManag
     host = make_managed("docker", "28").start()
     options = ("--restart", "--force", "reserved-name", "--nvidia-runtime-name=runc")
     report = run_runtime(host.scenario, "configure", "docker", *options)
-    assert report.exit_code == 3
+    assert (report.exit_code, report.errors) == (3, ["restart"])
     assert host.read() == host.text
