@@ -2,6 +2,7 @@
 
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
+from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.pci import PCI_CHECKS
 from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
 from ctk.doctor.checks.sxid import SXID_CHECKS
@@ -10,6 +11,7 @@ from ctk.doctor.model import Check
 
 ALL_CHECKS: tuple[Check, ...] = (
     *COLLECTOR_CHECKS,
+    *HOST_MODULE_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
