@@ -7,8 +7,8 @@ from ctk.engines.installations import Daemon
 from ctk.facts.engines import EngineFlag
 from ctk.host.unit_text import Word
 
-SECRET_NAME = re.compile(r"(?i)(token|secret|passw|credential|api[-_]?key)[^=]*=(?=.)")
-CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
+SECRET_NAME = r"(?i)(token|secret|passw|credential|api[-_]?key)[^=]*=(?=.)"  # noqa: S105 - a pattern of names, no secret
+CREDENTIALS_IN_URL = r"(?<=://)[^/@\s]+@"
 MASK = "***"
 
 
@@ -52,10 +52,10 @@ def _split_flag(text: str, daemon: Daemon) -> Iterator[tuple[str, str | None]]:
 
 def mask_secrets(value: str) -> str:
     """The value without what nobody but the daemon should see: passwords in addresses, tokens in log options."""
-    match = SECRET_NAME.search(value)
+    match = re.search(SECRET_NAME, value)
     if match:
         value = value[: match.end()] + MASK
-    return CREDENTIALS_IN_URL.sub(MASK + "@", value)
+    return re.sub(CREDENTIALS_IN_URL, MASK + "@", value)
 
 
 def last_value(flags: Sequence[EngineFlag], name: str) -> EngineFlag | None:

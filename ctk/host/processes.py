@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctk.facts import Unknown
@@ -12,7 +12,7 @@ from ctk.host.reading import ABSENT, try_read_text, unknown_from
 COMMAND_NAME_LENGTH = 15
 """The kernel keeps that many bytes of a process's name: proc_pid_comm(5)."""
 
-CONTAINER_NAME = re.compile(r"[0-9a-f]{64}|(?<=/lxc/)[^/\n]+|(?<=/lxc\.payload\.)[^/\n]+")
+CONTAINER_NAME = r"[0-9a-f]{64}|(?<=/lxc/)[^/\n]+|(?<=/lxc\.payload\.)[^/\n]+"
 """What the cgroup of a container's process shows: a 64-digit id (Docker, containerd, CRI-O, Podman) or LXC's name."""
 
 
@@ -38,8 +38,8 @@ class Process(NamedTuple):
         return any(f"/{unit}" in f"{self.cgroup}/" and unit in re.split(r"[/\n]", self.cgroup) for unit in units)
 
 
-def collect_processes(host: Host, names: Iterable[str]) -> tuple[Process, ...] | Unknown:
-    """All processes of the host itself, not of its containers, whose program has one of these names; oldest first."""
+def collect_processes(host: Host, names: Iterable[str], in_containers: bool = False) -> tuple[Process, ...] | Unknown:
+    """All processes of the host whose program has one of these names, oldest first; those of its containers too if asked."""
     try:
         pids = sorted(int(entry) for entry in host.list_directory("/proc") if entry.isascii() and entry.isdigit())
     except ABSENT:
@@ -57,7 +57,7 @@ def collect_processes(host: Host, names: Iterable[str]) -> tuple[Process, ...] |
         process = _collect_process(host, pid) if _is_named(host, pid, short) else None
         if process is not None and process.name in wanted:
             found.append(process)
-    return _outside_containers(host, found)
+    return tuple(found) if in_containers else outside_containers(host, found)
 
 
 def _is_named(host: Host, pid: int, names: frozenset[bytes]) -> bool:
@@ -88,12 +88,12 @@ def _collect_process(host: Host, pid: int) -> Process | None:
     )
 
 
-def _outside_containers(host: Host, processes: list[Process]) -> tuple[Process, ...]:
+def outside_containers(host: Host, processes: Sequence[Process]) -> tuple[Process, ...]:
     """Without those in a container that the host's first process is not in itself."""
     if not processes:
         return ()
-    ours = set(CONTAINER_NAME.findall(_text(host, "/proc/1/cgroup")))
-    return tuple(process for process in processes if set(CONTAINER_NAME.findall(process.cgroup)) <= ours)
+    ours = set(re.findall(CONTAINER_NAME, _text(host, "/proc/1/cgroup")))
+    return tuple(process for process in processes if set(re.findall(CONTAINER_NAME, process.cgroup)) <= ours)
 
 
 def parse_command_line(text: str) -> tuple[str, ...]:

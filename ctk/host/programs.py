@@ -11,7 +11,7 @@ from ctk.host.local import SYSTEM_FOLDERS
 from ctk.host.reading import ABSENT, unknown_from
 from ctk.host.users import FIRST_USER
 
-VERSION = re.compile(r"(?<![\w.])v?(\d+\.\d+[\w.+~-]*)")
+VERSION = r"(?<![\w.])v?(\d+\.\d+[\w.+~-]*)"  # compiled when it is needed: most runs ask no program
 
 
 def search_folders(host: Host) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def collect_version(host: Host, path: str, arguments: Sequence[str] = ("--versio
 
 def parse_version(text: str) -> str | None:
     """The first version number in the text, without a leading v: "Docker version 26.1.5+dfsg1, build …"."""
-    match = VERSION.search(text)
+    match = re.search(VERSION, text)
     return match.group(1).rstrip(".+~-") if match else None
 
 

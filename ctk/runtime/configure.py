@@ -49,7 +49,6 @@ def _plan(host: "Host", request: Request, target: Target) -> Planned:
         runtime_path(request, target.engine),
         request.set_as_default,
         request.enable_cdi,
-        target.engine == "containerd" and _wants_systemd_cgroup(host),
     )
     _check_name(request, target)
     planned = planners[target.engine](host, request, target, spec)
@@ -59,7 +58,8 @@ def _plan(host: "Host", request: Request, target: Target) -> Planned:
         warnings += check_runtime_binary(host, spec.path, forced)
     if is_known_missing(target) and not target.explicit:
         warnings.append(f"no {target.engine} was found on this host: {target.config} is where it would look")
-    return planned._replace(warnings=tuple(warnings), notes=(*planned.notes, *other_users(host, target)))
+    others = other_users(host, target) if planned.plan.pending else ()
+    return planned._replace(warnings=tuple(warnings), notes=(*planned.notes, *others))
 
 
 def _check_name(request: Request, target: Target) -> None:
@@ -159,13 +159,14 @@ def _desktop_warning(host: "Host") -> tuple[str, ...]:
 
 def _plan_containerd(host: "Host", request: Request, target: Target, spec: RuntimeSpec) -> Planned:
     from ctk.engines import containerd
-    from ctk.engines.containerd_judge import judge_configured
     from ctk.runtime.treatments import place_of
 
     place = place_of(host, request, target, spec)
     if place.done is not None:
         return place.done
     sources = read_containerd(host, place.config, place.destination.drop_in)
+    if not sources[0].text.text.strip():  # only a file made from nothing has to choose
+        spec = spec._replace(systemd_cgroup=_wants_systemd_cgroup(host))
     layers = tuple(source.layer() for source in sources)
     destination = place.destination
     if destination.drop_in:
@@ -198,8 +199,10 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         facts={"runtime": spec.name, "default_before": _default_before(layers) if outcome.texts else ""},
         home=outcome.home or place.config,
     )
-    if place.destination.foreign_main:
+    if place.destination.foreign_main or not planned.plan.pending:
         return planned._replace(notes=(*planned.notes, *place.notes))
+    from ctk.engines.containerd_judge import judge_configured
+
     main = sources[0]
     base_is_ours = any(path[-1:] == ("runc",) for path in outcome.owned)
     question = query(

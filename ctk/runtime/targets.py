@@ -80,10 +80,10 @@ def choose_targets(host: "Host", request: Request) -> tuple[Target, ...]:
     return (_pick(engine, request, found),)
 
 
-def _installations(host: "Host", engine: str) -> tuple["EngineInstallation", ...]:
+def _installations(host: "Host", engine: str, *, with_users: bool = False) -> tuple["EngineInstallation", ...]:
     from ctk.host.engines import collect_installations
 
-    found = collect_installations(host, engine, with_users=engine == "containerd")
+    found = collect_installations(host, engine, with_users=with_users)
     return tuple(record for record in found if record.installation not in OWNED_BY_DOCKER)
 
 
@@ -179,7 +179,8 @@ def found_targets(host: "Host") -> tuple[Target, ...]:
 
 
 def _choose_in_use(host: "Host") -> tuple[Target, ...]:
-    docker, containerd, crio = (_installations(host, engine) for engine in ENGINE_NAMES)
+    docker, crio = (_installations(host, engine) for engine in ("docker", "crio"))
+    containerd = _installations(host, "containerd", with_users=True)
     used = [*docker, *(record for record in containerd if _is_in_use(record)), *crio]
     if not used:
         raise NotApplicable(
@@ -202,7 +203,7 @@ def other_users(host: "Host", target: Target) -> tuple[str, ...]:
     if target.engine != "containerd" or target.explicit:
         return ()
     notes = []
-    for record in _installations(host, "containerd"):
+    for record in _installations(host, "containerd", with_users=True):
         if record.installation != target.installation and _is_in_use(record):
             notes.append(
                 f"this host also has the containerd of {record.installation} ({record.config_path}); for that one: "
