@@ -4,9 +4,11 @@ host.toml:
     base = "healthy-one-gpu"       that host's tree and rows first; this one's files replace and add
     remove = ["/dev/char"]         what this one lacks of it; a folder with all below it
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
+    [[file]]                       what git keeps of no file: path, mode "4755", uid, gid
     [[command]]                    what a program would say: argv, stdout; returncode 0, stderr, reason
     [[denied]]                     path: it and all below it may not be read
-    [nvml]                         what NVIDIA's library would answer: the record of ctk.facts.nvml; absent = true
+    [nvml]                         what NVIDIA's library would answer: the record of ctk.facts.nvml; absent = true:
+                                   there is none; unasked = true: what the collector says without asking
 """
 
 import dataclasses
@@ -28,7 +30,7 @@ from ctk.host.collect import collect
 
 HOSTS = Path(__file__).parent / "hosts"
 KINDS = {"char": stat.S_IFCHR, "block": stat.S_IFBLK}
-LISTS = ("device", "command", "denied")
+LISTS = ("device", "file", "command", "denied")
 
 Rows = dict[str, Any]
 
@@ -40,12 +42,17 @@ class FakeHost(LocalHost):
         super().__init__(root, environment={"HOME": "/root"})
         rows = rows or {}
         self._nodes: dict[str, Mapping[str, Any]] = {row["path"]: row for row in rows.get("device", ())}
+        self._files: dict[str, Mapping[str, Any]] = {row["path"]: row for row in rows.get("file", ())}
         self._answers = {tuple(row["argv"]): row for row in rows.get("command", ())}
         self._denied: tuple[str, ...] = tuple(row["path"] for row in rows.get("denied", ()))
 
     def stat(self, path: str) -> os.stat_result:
         node = self._node(path)
-        return _stat_of(node) if node is not None else super().stat(path)
+        if node is not None:
+            return _stat_of(node)
+        found = super().stat(path)
+        row = self._files.get(self._below(path))
+        return _with_owner(found, row) if row is not None else found
 
     def list_directory(self, path: str) -> tuple[str, ...]:
         folder = self._below(path)
@@ -88,6 +95,12 @@ def _stat_of(row: Mapping[str, Any]) -> os.stat_result:
     mode = KINDS[row.get("type", "char")] | int(row.get("mode", "0666"), 8)
     fields = (mode, 1, 1, 1, row.get("uid", 0), row.get("gid", 0), 0, 0, 0, 0)
     return os.stat_result(fields, {"st_rdev": os.makedev(row["major"], row["minor"])})
+
+
+def _with_owner(found: os.stat_result, row: Mapping[str, Any]) -> os.stat_result:
+    mode = stat.S_IFMT(found.st_mode) | int(row.get("mode", "0644"), 8)
+    owner = (row.get("uid", 0), row.get("gid", 0))
+    return os.stat_result((mode, *found[1:4], *owner, *found[6:10]))
 
 
 def names_of_hosts() -> list[str]:
@@ -158,7 +171,8 @@ def snapshot_of(name: str, target: Path) -> Snapshot:
     """Everything that is collected of the host, NVML's answers from its rows."""
     host, rows = build_host(name, target)
     snapshot = collect(host, nvml_seconds=None)
-    return dataclasses.replace(snapshot, nvml=_nvml(rows)) if "nvml" in rows else snapshot
+    is_asked = "nvml" in rows and not rows["nvml"].get("unasked", False)
+    return dataclasses.replace(snapshot, nvml=_nvml(rows)) if is_asked else snapshot
 
 
 def _nvml(rows: Rows) -> Nvml | None:
