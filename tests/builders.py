@@ -8,6 +8,7 @@ from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
 from tests.driver_builders import make_driver, make_kernel, make_modules, make_pci
+from tests.nvml_builders import make_nvml, make_services
 
 
 def make_engine(**changes: object) -> EngineInstallation:
@@ -110,6 +111,8 @@ def make_snapshot(**changes: object) -> Snapshot:
         "pci": make_pci(),
         "modules": make_modules(),
         "driver": make_driver(),
+        "nvml": make_nvml(),
+        "services": make_services(),
         "suppressions": None,
         "observer": make_observer(),
         "kernel_log": make_kernel_log(),

@@ -12,6 +12,7 @@ from ctk.facts.modules import Modules
 from ctk.facts.nvml import Nvml
 from ctk.facts.observer import Observer
 from ctk.facts.pci import Pci
+from ctk.facts.services import Services
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
@@ -43,3 +44,4 @@ class Snapshot:
     driver: Driver | Unknown = NOT_COLLECTED
     kernel_log: KernelLog | None | Unknown = NOT_COLLECTED
     observer: Observer | Unknown = NOT_COLLECTED
+    services: Services | Unknown = NOT_COLLECTED

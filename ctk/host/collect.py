@@ -19,6 +19,7 @@ from ctk.host.observer import collect_observer
 from ctk.host.pci import collect_pci
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
+from ctk.host.services import collect_services
 from ctk.host.suppressions import collect_suppressions
 from ctk.host.system import collect_host_name, collect_system
 from ctk.host.toolkit import collect_toolkit
@@ -51,6 +52,7 @@ def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapsh
         pci=guard(lambda: collect_pci(host)),
         modules=guard(lambda: collect_modules(host, system.kernel)),
         driver=guard(lambda: collect_driver(host, system.kernel)),
+        services=guard(lambda: collect_services(host)),
         nvml=guard(lambda: collect_nvml(host, nvml_seconds)),  # last: asking may wake GPUs, load modules, make nodes
     )
 

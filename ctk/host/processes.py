@@ -39,7 +39,7 @@ class Process(NamedTuple):
 
 
 def collect_processes(host: Host, names: Iterable[str], in_containers: bool = False) -> tuple[Process, ...] | Unknown:
-    """All processes of the host whose program has one of these names, oldest first; those of its containers too if asked."""
+    """The host's processes whose program has one of these names, oldest first; its containers' too, if asked."""
     try:
         pids = sorted(int(entry) for entry in host.list_directory("/proc") if entry.isascii() and entry.isdigit())
     except ABSENT:
