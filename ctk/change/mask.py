@@ -14,6 +14,8 @@ _ENDINGS = (
     *("password", "passwd", "passphrase", "secret", "secrets", "token", "tokens", "apikey", "secretkey", "accesskey"),
     *("accesskeyid", "privatekey", "clientsecret", "basicauth", "proxyauthorization", "credentials"),
 )
+# Every name above holds one of these, once its dashes and underscores are gone.
+_TRACES = ("auth", "pass", "credential", "pwd", "bearer", "secret", "token", "apikey", "accesskey", "privatekey")
 _BARE_KEY = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SPACE = frozenset(" \t\r\n")
 _BARE_END = frozenset(",\n\r]}#")
@@ -34,9 +36,17 @@ class _Open(NamedTuple):
 
 def mask_secrets(text: str) -> str:
     """The text with the values of secret keys replaced; the number of lines stays the same."""
+    if not _may_hold_secrets(text):
+        return text
     scanner = _Scanner(text)
     scanner.scan()
     return "".join(scanner.out)
+
+
+def _may_hold_secrets(text: str) -> bool:
+    """Whether the scan can find anything: most files hold no secret, and the scan goes character by character."""
+    plain = text.lower().replace("-", "").replace("_", "")
+    return any(trace in plain for trace in _TRACES) or ("://" in text and "@" in text)
 
 
 class _Scanner:

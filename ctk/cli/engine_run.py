@@ -136,7 +136,7 @@ def _run_one(app: App, host: "Host", options: Options, target: Target, planner: 
         show_traceback(app)
         return _failed(host, target, internal_fault(error))
     text = "" if app.json else render(host, options, planned, applied)
-    return _report(host, options, planned, applied)._replace(text=text)
+    return _report(host, options, planned, applied, with_diffs=app.json)._replace(text=text)
 
 
 def _plan_and_apply(
@@ -174,14 +174,15 @@ def _failed(host: "Host", target: Target, error: CtkError) -> Report:
     return Report(data, "", (), shown_error(host, error), error.exit_code, False)
 
 
-def _report(host: "Host", options: Options, planned: Planned, applied: "Applied | None") -> Report:
+def _report(host: "Host", options: Options, planned: Planned, applied: "Applied | None", *, with_diffs: bool) -> Report:
+    """with_diffs: the JSON row shows them; a screen has made its own."""
     pending = bool(planned.plan.pending)
     data = {
         "engine": planned.target.engine,
         "installation": planned.target.installation,
         "changed": pending,
         "applied": applied is not None and applied.applied,
-        "files": _files(host, planned),
+        "files": _files(host, planned) if with_diffs else [],
         "restart": {
             "required": planned.restart_required and not (applied and applied.restart_done),
             "unit": planned.target.unit,

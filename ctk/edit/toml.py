@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 from ctk.edit.compare import MISSING, Path, edited_only, is_equal, lookup, plain
@@ -15,13 +15,19 @@ Answer = TypeVar("Answer")
 
 
 def load(text: str, path: str = NAMELESS) -> dict[str, object]:
-    """Parse a text. Raises ParseFault with path, line, column and a plain cause."""
+    """Parse a text. Raises ParseFault with path, line, column and a plain cause. The result is to be read only."""
     try:
-        return tomllib.loads(text)
+        return _parse(text)
     except (ValueError, RecursionError) as error:
         from ctk.edit.toml_fault import parse_fault
 
         raise parse_fault(text, path, error) from error
+
+
+@lru_cache(maxsize=16)
+def _parse(text: str) -> dict[str, object]:
+    """An edit proves itself by parsing before and after, and the next edit begins with what the last one ended with."""
+    return tomllib.loads(text)
 
 
 def _depth_guarded(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
