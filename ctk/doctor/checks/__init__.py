@@ -3,6 +3,10 @@
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
+from ctk.doctor.checks.nvml import NVML_CHECKS
+from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
+from ctk.doctor.checks.nvml_probe import NVML_PROBE_CHECKS
+from ctk.doctor.checks.nvml_sharing import NVML_SHARING_CHECKS
 from ctk.doctor.checks.pci import PCI_CHECKS
 from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
 from ctk.doctor.checks.sxid import SXID_CHECKS
@@ -11,10 +15,14 @@ from ctk.doctor.model import Check
 
 ALL_CHECKS: tuple[Check, ...] = (
     *COLLECTOR_CHECKS,
+    *NVML_PROBE_CHECKS,
     *HOST_MODULE_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
     *XID_CHECKS,
     *SXID_CHECKS,
+    *NVML_CHECKS,
+    *NVML_MEMORY_CHECKS,
+    *NVML_SHARING_CHECKS,
 )

@@ -75,7 +75,7 @@ def check_observer_effect(snapshot: "Snapshot") -> Outcome:
     return passed("power states were read before NVML was asked, and are the same after it")
 
 
-OBSERVER_CHECKS: tuple[Check, ...] = (
+NVML_PROBE_CHECKS: tuple[Check, ...] = (
     Check(
         id="collect.observer-effect",
         title="power state was read before the driver was touched",
@@ -88,8 +88,6 @@ OBSERVER_CHECKS: tuple[Check, ...] = (
         source="nvidia-bug-report.sh, which reads the power files before it calls the driver",
         explains=("findings about link width or D3cold that vanish when the doctor runs again",),
     ),
-)
-HANG_CHECKS: tuple[Check, ...] = (
     Check(
         id="collect.probe-hang",
         title="driver calls return within a deadline",
