@@ -2,6 +2,7 @@
 
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
+from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
@@ -20,6 +21,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
+    *DRIVER_VERSION_CHECKS,
     *XID_CHECKS,
     *SXID_CHECKS,
     *NVML_CHECKS,

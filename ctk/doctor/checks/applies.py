@@ -101,6 +101,12 @@ def has_trace(snapshot: "Snapshot", kind: str) -> bool:
     return any(trace.kind == kind for trace in driver.traces)
 
 
+def has_driver_container(snapshot: "Snapshot") -> bool:
+    """The driver's libraries lie in a driver container's root, whether the host has some too or not."""
+    driver = snapshot.driver
+    return not isinstance(driver, Unknown) and isinstance(driver.root_libraries, tuple) and bool(driver.root_libraries)
+
+
 def expects_containers(snapshot: "Snapshot") -> bool:
     """NVIDIA's container runtime or its hook is installed: somebody means to run GPU containers here."""
     tools = snapshot.toolkit if isinstance(snapshot.toolkit, tuple) else ()

@@ -6,6 +6,7 @@ from ctk.doctor.checks.applies import (
     core_module,
     driver_not_loaded,
     expects_containers,
+    has_driver_container,
     has_trace,
     is_debian_like,
     no_gpu_here,
@@ -43,9 +44,10 @@ def check_installed(snapshot: "Snapshot") -> Outcome:
         return skipped(why)
     if isinstance(snapshot.driver, Unknown):
         return unseen(snapshot.driver)
-    for kind, words in (("container", "a driver container"), ("vendor", "the system image's own folder")):
-        if has_trace(snapshot, kind):
-            return passed(f"the driver comes from {words}")
+    if has_driver_container(snapshot):
+        return passed("the driver comes from a driver container")
+    if has_trace(snapshot, "vendor"):
+        return passed("the driver comes from the system image's own folder")
     kernel_half, user_half = _kernel_half(snapshot), _user_half(snapshot)
     for half in (kernel_half, user_half):
         if isinstance(half, Unknown):
@@ -115,7 +117,7 @@ def check_module_available(snapshot: "Snapshot") -> Outcome:
     why = no_gpu_here(snapshot)
     if why:
         return skipped(why)
-    if has_trace(snapshot, "container") or has_trace(snapshot, "vendor"):
+    if has_driver_container(snapshot) or has_trace(snapshot, "vendor"):
         return skipped("the driver's modules do not come from the host's /lib/modules")
     modules = snapshot.modules
     if isinstance(modules, Unknown):
