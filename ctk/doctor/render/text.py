@@ -25,7 +25,8 @@ MOST_SYMPTOMS = 3
 MOST_COMMANDS = 4
 MOST_SUBJECTS = 4
 MOST_REASONS = 4
-NARROWEST = 40
+MESSAGE_LINES, EVIDENCE_LINES, SYMPTOM_LINES = 4, 2, 1
+NARROWEST, USUAL_WIDTH = 40, 80
 INDENT = "  "
 
 
@@ -46,16 +47,26 @@ class Style(NamedTuple):
         found = list(dict.fromkeys(items))
         return found if self.verbose else found[:most]
 
-    def wrap(self, text: str, first: str) -> list[str]:
-        """The text behind `first`, later lines indented as far. Commands never come here: they are copied whole."""
+    def wrap(self, text: str, first: str, most_lines: int | None = None) -> list[str]:
+        """The text behind `first`, later lines indented as far; cut behind most_lines, but not under -v.
+
+        Commands never come here: they are copied whole.
+        """
         if self.width is None:
             return [first + text]
         import textwrap
 
         width = max(self.width, NARROWEST)
-        return textwrap.wrap(
-            text, width, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-        ) or [first.rstrip()]
+        lines = textwrap.wrap(
+            text,
+            width,
+            initial_indent=first,
+            subsequent_indent=" " * len(first),
+            break_on_hyphens=False,
+            max_lines=None if self.verbose or most_lines is None else most_lines * -(-USUAL_WIDTH // width),
+            placeholder=" …",
+        )
+        return lines or [first.rstrip()]
 
 
 def render_text(report: Report, style: Style) -> str:
@@ -71,17 +82,17 @@ def render_text(report: Report, style: Style) -> str:
 
 
 def _cause(cause: Cause, style: Style) -> Iterator[str]:
-    """At most one screen: three lines of evidence, three symptoms, four commands; -v has them all."""
+    """At most one screen: three pieces of evidence, three symptoms, four commands; -v has them all."""
     first = cause.first
     subjects = [printable(finding.outcome.subject) for finding in cause.findings if finding.outcome.subject]
     head = f"FAIL  {first.check.id}  {_subjects(subjects, style)}".rstrip()
     yield f"{style.paint(head, f'{BOLD};{RED}')}  ({first.severity})"
-    yield from style.wrap(printable(first.outcome.message), INDENT)
+    yield from style.wrap(printable(first.outcome.message), INDENT, MESSAGE_LINES)
     for item in style.some((item for finding in cause.findings for item in finding.outcome.evidence), MOST_EVIDENCE):
-        yield from style.wrap(evidence_line(item), f"{INDENT}- ")
+        yield from style.wrap(evidence_line(item), f"{INDENT}- ", EVIDENCE_LINES)
     label = "What people see:  "
     for symptom in style.some(first.check.explains, MOST_SYMPTOMS):
-        yield from style.wrap(printable(symptom), INDENT + label)
+        yield from style.wrap(printable(symptom), INDENT + label, SYMPTOM_LINES)
         label = " " * len(label)
     yield from _remedy(first, style)
     yield from _follow_ups(cause, style)
@@ -98,12 +109,12 @@ def _remedy(finding: Finding, style: Style) -> Iterator[str]:
     remedy = finding.remedy
     if remedy is None:
         return
-    yield from style.wrap(printable(remedy.summary), f"{INDENT}What to do:  ")
+    yield from style.wrap(printable(remedy.summary), f"{INDENT}What to do:  ", MESSAGE_LINES)
     shown = style.some(remedy.commands, MOST_COMMANDS)
     for command in shown:
         yield f"{INDENT}  {_command(command)}"
     if len(shown) < len(remedy.commands):
-        yield f"{INDENT}  ({len(remedy.commands) - len(shown)} more commands: ctk doctor explain {finding.check.id})"
+        yield f"{INDENT}  ({len(remedy.commands) - len(shown)} more commands: ctk doctor -v)"
 
 
 def _command(command: Command) -> str:

@@ -51,7 +51,7 @@ def verdict_line(report: Report) -> str:
     if report.verdict == NOT_APPLICABLE:
         return "Nothing to judge: there is no NVIDIA GPU here, and no trace of a driver or of GPU configuration"
     if report.verdict == INCOMPLETE:
-        return f"Nothing that was looked at fails, but {len(report.undecided)} deciding checks could not look"
+        return f"Nothing that was looked at fails, but {_count(len(report.undecided), 'deciding check')} could not look"
     warnings = len(report.with_status(WARN))
     return f"No failure was found, but {_count(warnings, 'warning')}" if warnings else "No fault was found"
 
