@@ -8,6 +8,8 @@ import jsonschema  # type: ignore[import-untyped] # its types are a package of t
 import pytest
 from referencing import Registry, Resource
 
+from ctk.facts.codec import snapshot_to_document
+from tests.fake_host import snapshot_of
 from tests.unit.cli.scene import CONTAINERD_V2, HostFolder, ctk
 
 SCHEMAS = Path(__file__).parent.parent / "docs" / "reference" / "schemas"
@@ -18,6 +20,7 @@ COMMANDS = {
     "runtime status": "runtime-status",
     "runtime history": "runtime-history",
     "info": "info",
+    "doctor": "doctor",
     **dict.fromkeys(
         [
             f"config{word}"
@@ -189,6 +192,15 @@ def test_nothing_to_do_it_to(tmp_path: Path) -> None:
         document = ctk("--root", str(tmp_path), *command, "--json").json()
         assert_valid(document)
         assert (document["status"], document["exit_code"]) == ("not-applicable", 4)
+
+
+@pytest.mark.parametrize("name", ["cpu-only", "healthy-one-gpu", "nouveau-bound"])
+def test_the_doctor_on_whole_hosts(tmp_path: Path, name: str) -> None:
+    saved = tmp_path / "host.json"
+    saved.write_text(json.dumps(snapshot_to_document(snapshot_of(name, tmp_path / "host"))))
+    assert_valid(ctk("doctor", "--snapshot", str(saved), "--profile=all", "--json").json())
+    for words in (("list",), ("explain", "driver.installed"), ("--only=no.such-check",)):
+        assert_valid(ctk("doctor", *words, "--json").json())
 
 
 def test_a_saved_snapshot_is_the_data_of_info(host: HostFolder, tmp_path: Path) -> None:
