@@ -2,7 +2,9 @@
 
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
+from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
+from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
@@ -17,11 +19,13 @@ from ctk.doctor.model import Check
 ALL_CHECKS: tuple[Check, ...] = (
     *COLLECTOR_CHECKS,
     *NVML_PROBE_CHECKS,
+    *HOST_KERNEL_CHECKS,
     *HOST_MODULE_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
     *DRIVER_VERSION_CHECKS,
+    *DRIVER_LOG_CHECKS,
     *XID_CHECKS,
     *SXID_CHECKS,
     *NVML_CHECKS,
