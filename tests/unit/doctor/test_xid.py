@@ -15,6 +15,8 @@ from tests.builders import make_kernel_log, make_snapshot
 CHECKS = {check.id: check for check in (*XID_CHECKS, *SXID_CHECKS)}
 GPU, OTHER_GPU = "0000:3b:00.0", "0000:af:00.0"
 
+UNASKED = Unknown("not asked: --no-nvml")
+
 
 def xid(code: int, **changes: object) -> LogEvent:
     values: dict[str, object] = {
@@ -54,7 +56,7 @@ def gpus(*addresses: str) -> Pci:
 
 
 def statuses(identity: str, **changes: object) -> list[tuple[str, str]]:
-    answer = CHECKS[identity].evaluate(make_snapshot(**changes))
+    answer = CHECKS[identity].evaluate(make_snapshot(**{"nvml": UNASKED, **changes}))
     outcomes = (answer,) if isinstance(answer, Outcome) else answer
     return [(outcome.status, outcome.subject) for outcome in outcomes]
 
@@ -133,7 +135,7 @@ def test_rates(rate: int, status: str) -> None:
 @pytest.mark.parametrize("action", range(6))
 def test_every_recovery_has_its_own_words(action: int) -> None:
     text = f"changed from 0x0 (None) to {action:#x} (x)"
-    answer = CHECKS["xid.recovery-action"].evaluate(make_snapshot(kernel_log=log(xid(154, text=text))))
+    answer = CHECKS["xid.recovery-action"].evaluate(make_snapshot(nvml=UNASKED, kernel_log=log(xid(154, text=text))))
     assert isinstance(answer, tuple)
     outcome: object = answer[0]
     assert isinstance(outcome, Outcome)
