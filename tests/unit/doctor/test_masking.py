@@ -1,0 +1,109 @@
+"""The chains of causes that people meet: for each root, what its failure explains, over the real rows."""
+
+from fnmatch import fnmatchcase
+
+import pytest
+
+from ctk.doctor.causes import find_causes
+from ctk.doctor.checks import ALL_CHECKS
+from ctk.doctor.model import FAIL, PASS, UNKNOWN, WARN, Check, Finding, Outcome
+
+GPU, OTHER_GPU = "0000:3b:00.0", "0000:af:00.0"
+ROWS = {check.id: check for check in ALL_CHECKS}
+LOADED_CHAIN = (
+    "driver.module-loaded",
+    "device.gpu-nodes",
+    "device.control-node",
+    "device.uvm-nodes",
+    "device.mig-caps",
+    "nvml.*",
+    "cdi.spec-present",
+    "cdi.stale-*",
+    "container.devices",
+    "cuda.init",
+)
+CHAINS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("pci.gpus-present", ("driver.module-loaded", "device.*", "nvml.*", "cuda.init", "cdi.spec-present")),
+    ("host.nouveau-loaded", ("driver.load-errors", "lib.nvml-loadable", *LOADED_CHAIN)),
+    ("host.competing-drivers", ("driver.load-errors", "lib.nvml-loadable", *LOADED_CHAIN)),
+    ("pci.vfio-bound", ("driver.load-errors",)),
+    ("host.module-signature", LOADED_CHAIN),
+    ("host.kernel-headers", ("host.dkms-status", "driver.module-available", *LOADED_CHAIN)),
+    ("host.dkms-status", ("driver.module-available", *LOADED_CHAIN)),
+    ("driver.module-available", LOADED_CHAIN),
+    ("driver.module-loaded", LOADED_CHAIN[1:]),
+    (
+        "driver.version-mismatch",
+        ("lib.nvml-loadable", "nvml.init", "driver.smi", "cuda.init", "toolkit.cdi-refresh-result", "cdi.stale-driver"),
+    ),
+    ("pci.fell-off-bus", ("nvml.device-count", "nvml.gpu-lost", "driver.rm-init-failed", "collect.probe-hang")),
+    ("driver.gsp-firmware-files", ("driver.rm-init-failed", "nvml.device-count")),
+    ("driver.uvm-loaded", ("device.uvm-nodes", "cuda.init")),
+    ("fabric.manager-version", ("fabric.manager-running", "fabric.gpu-state", "cuda.init", "nvlink.links-up")),
+    ("fabric.manager-running", ("fabric.gpu-state", "cuda.init", "nvlink.links-up")),
+    ("nvml.mig-pending", ("nvml.mig-instances", "cdi.stale-mig")),
+    ("toolkit.installed", ("toolkit.*", "runtime.*.registered", "runtime.*.binary", "runtime.docker.gpus-flag")),
+    ("toolkit.config-parse", ("toolkit.config-*", "toolkit.mode")),
+    ("runtime.docker.config-parse", ("runtime.docker.registered", "runtime.docker.default")),
+    ("runtime.docker.restart-needed", ("runtime.docker.cdi",)),
+    ("toolkit.cdi-refresh-result", ("cdi.spec-present", "cdi.stale-*")),
+    ("cdi.parse", ("cdi.spec-present",)),
+    ("cdi.conflicts", ("cdi.spec-present",)),
+)
+# What a chain's pattern takes in although it judges something else than what the root takes away.
+INDEPENDENT = frozenset(
+    {
+        ("toolkit.installed", "toolkit.installed"),
+        ("toolkit.config-parse", "toolkit.config-parse"),
+        ("driver.module-loaded", "driver.module-loaded"),
+    }
+)
+
+
+def members(root: str, patterns: tuple[str, ...]) -> list[str]:
+    """The rows that the patterns name, without the root."""
+    names = [name for name in ROWS if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [name for name in names if name != root and (root, name) not in INDEPENDENT]
+
+
+PAIRS = [(root, name) for root, patterns in CHAINS if root in ROWS for name in members(root, patterns)]
+
+
+def finding(name: str, status: str = FAIL, subject: str = "") -> Finding:
+    return Finding(ROWS[name], Outcome(status, "made up", subject=subject))
+
+
+def judge(*findings: Finding) -> dict[str, tuple[str, ...]]:
+    """caused_by of what fails, while every other check passes."""
+    named = {item.check.id for item in findings}
+    others = [finding(name, PASS) for name in ROWS if name not in named]
+    return {item.key: item.caused_by for item in find_causes((*findings, *others)) if item.status == FAIL}
+
+
+@pytest.mark.parametrize(("root", "name"), PAIRS, ids=lambda value: value)
+def test_root_explains(root: str, name: str) -> None:
+    assert judge(finding(root), finding(name)) == {root: (), name: (root,)}
+
+
+@pytest.mark.parametrize(("root", "name"), PAIRS[::7], ids=lambda value: value)
+@pytest.mark.parametrize("status", [UNKNOWN, WARN])
+def test_what_is_not_a_failure_explains_nothing(root: str, name: str, status: str) -> None:
+    assert judge(finding(root, status), finding(name)) == {name: ()}
+
+
+@pytest.mark.parametrize(("root", "name"), PAIRS[::7], ids=lambda value: value)
+def test_a_broken_gpu_hides_no_healthy_one(root: str, name: str) -> None:
+    found = judge(finding(root, subject=GPU), finding(name, subject=GPU), finding(name, subject=OTHER_GPU))
+    assert found[f"{name}[{OTHER_GPU}]"] == ()
+    assert found[f"{name}[{GPU}]"] == (f"{root}[{GPU}]",)
+
+
+def depth(check: Check) -> int:
+    return 1 + max((depth(ROWS[name]) for name in check.needs if name in ROWS), default=0)
+
+
+def test_when_everything_fails_only_the_lowest_are_roots() -> None:
+    found = find_causes([finding(name) for name in ROWS])
+    roots = {item.check.id for item in found if item.is_root}
+    assert roots == {name for name, check in ROWS.items() if not any(need in ROWS for need in check.needs)}
+    assert all(not ROWS[root.partition("[")[0]].needs or depth(ROWS[root]) == 1 for root in roots)
