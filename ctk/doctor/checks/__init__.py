@@ -4,8 +4,10 @@ from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
+from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
 from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
+from ctk.doctor.checks.nvlink import NVLINK_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
 from ctk.doctor.checks.nvml_probe import NVML_PROBE_CHECKS
@@ -31,4 +33,6 @@ ALL_CHECKS: tuple[Check, ...] = (
     *NVML_CHECKS,
     *NVML_MEMORY_CHECKS,
     *NVML_SHARING_CHECKS,
+    *FABRIC_CHECKS,
+    *NVLINK_CHECKS,
 )
