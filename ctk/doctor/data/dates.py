@@ -2,6 +2,7 @@
 
 TABLES: tuple[tuple[str, str], ...] = (
     ("mig", "2026-09-01"),
+    ("nvlink", "2026-09-01"),
     ("pci_families", "2026-09-01"),
     ("xid", "2025-10-01"),
 )
