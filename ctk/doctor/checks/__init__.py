@@ -1,6 +1,7 @@
 """ALL_CHECKS: every check, in the order of the layers; an explicit tuple, one line for each module of rows."""
 
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
+from ctk.doctor.checks.cuda import CUDA_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
@@ -35,4 +36,5 @@ ALL_CHECKS: tuple[Check, ...] = (
     *NVML_SHARING_CHECKS,
     *FABRIC_CHECKS,
     *NVLINK_CHECKS,
+    *CUDA_CHECKS,
 )
