@@ -1,7 +1,6 @@
 """What a command returns, and its one JSON envelope; it prints nothing and knows no command."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.errors import (
     EXIT_FAILED,
@@ -11,6 +10,7 @@ from ctk.errors import (
     EXIT_USAGE,
     CtkError,
 )
+from ctk.record import Record
 
 SCHEMA_VERSION = 1
 
@@ -23,14 +23,14 @@ STATUS_BY_EXIT_CODE = {
 }
 
 
-class Message(NamedTuple):
+class Message(Record):
     """One line for people: level is info, warning or error."""
 
     level: str
     text: str
 
 
-class ErrorInfo(NamedTuple):
+class ErrorInfo(Record):
     """An error as data; line and column are 1-based, None where there is no place in a file."""
 
     code: str
@@ -41,7 +41,7 @@ class ErrorInfo(NamedTuple):
     column: int | None = None
 
 
-class Result(NamedTuple):
+class Result(Record):
     """What a command found or did: data for JSON, text for people, exit code for scripts."""
 
     command: str

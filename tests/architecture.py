@@ -18,7 +18,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# cli ▶ doctor · runtime ▶ host · change ▶ engines · toolkit · cdi · edit · formats ▶ facts ▶ errors · result
+# cli ▶ doctor · runtime ▶ host · change ▶ engines · toolkit · cdi · edit · formats ▶ facts ▶ errors · result ▶ record
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__", "cli"}),
     frozenset({"doctor", "runtime", "config"}),
@@ -26,6 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"engines", "toolkit", "cdi", "edit", "formats"}),
     frozenset({"facts"}),
     frozenset({"errors", "result", "__init__"}),
+    frozenset({"record"}),
 )
 # Neighbours of one layer do not know each other, except for these.
 NEIGHBOURS = frozenset(
@@ -38,7 +39,7 @@ NEIGHBOURS = frozenset(
         ("result", "errors"),
     }
 )
-PURE_PARTS = frozenset({"engines", "toolkit", "edit", "formats", "facts", "errors", "result"})
+PURE_PARTS = frozenset({"engines", "toolkit", "edit", "formats", "facts", "errors", "result", "record"})
 CHECKS = "ctk.doctor.checks"
 CHECKS_MAY_IMPORT = (
     "ctk.doctor.model",
@@ -51,6 +52,7 @@ CHECKS_MAY_IMPORT = (
     "ctk.facts",
     "ctk.errors",
     "ctk.result",
+    "ctk.record",
 )
 # What planning may know of ctk.change: its values, and the journal, which it only reads.
 VALUES_OF_CHANGE = frozenset({"ctk.change", "ctk.change.plan", "ctk.change.entry", "ctk.change.cycle"})

@@ -1,9 +1,9 @@
 """What will be changed, as values: files, how to prove it, how to restart; shows a diff, touches nothing."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ctk.facts.command import CommandOutput
+from ctk.record import Record
 
 __all__ = [
     "CommandOutput",
@@ -18,7 +18,7 @@ Runner = Callable[[tuple[str, ...], float], CommandOutput]
 """Runs a program with a deadline in seconds; given by the CLI, never raises for what the program does."""
 
 
-class FileChange(NamedTuple):
+class FileChange(Record):
     """One file. path is as the user names it (with --root in front), target the real file behind symbolic links.
 
     before None = new file, after None = remove. mode and owner are for new files only: an existing file keeps both.
@@ -43,7 +43,7 @@ class FileChange(NamedTuple):
         return "remove" if self.after is None else "edit"
 
 
-class EngineQuery(NamedTuple):
+class EngineQuery(Record):
     """How the engine itself is asked what it makes of its files.
 
     argv prints the effective configuration (or only judges the file). judge gets the answer from before the change
@@ -60,7 +60,7 @@ class EngineQuery(NamedTuple):
     is_answer: Callable[[CommandOutput], bool] | None = None
 
 
-class RestartRequest(NamedTuple):
+class RestartRequest(Record):
     """How the engine takes up the new file. action is restart or reload; protocol docker (HTTP) or grpc (HTTP/2)."""
 
     unit: str
@@ -70,7 +70,7 @@ class RestartRequest(NamedTuple):
     timeout_seconds: float = 30.0
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """All that one engine's run will do. operation is configure, unconfigure, rollback or config.
 
     key names the lock and the journal's subject, such as "containerd-system"; facts go into the journal as they are.

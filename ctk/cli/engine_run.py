@@ -1,7 +1,7 @@
 """Carries out `ctk runtime configure` and `unconfigure`: plan, show, apply, report; each engine stands alone."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.cli.app import App
 from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
@@ -9,6 +9,7 @@ from ctk.cli.engine_text import render
 from ctk.cli.output import internal_fault, show_traceback
 from ctk.cli.paths import absolute_path, journal_of, shown_error, shown_path
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, CtkError, UsageFault
+from ctk.record import Record
 from ctk.result import ErrorInfo, Message, Result, error_info
 from ctk.runtime.planned import Planned
 from ctk.runtime.request import Request, check_request
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Planner = Callable[["Host", Request, Target], Planned]
 
 
-class Options(NamedTuple):
+class Options(Record):
     """The command line of configure and unconfigure."""
 
     request: Request
@@ -38,7 +39,7 @@ class Options(NamedTuple):
         return not (self.dry_run or self.print_file or self.check)
 
 
-class Report(NamedTuple):
+class Report(Record):
     """What came of one engine: its JSON row, its text, its messages, its error, and whether a change is pending."""
 
     data: dict[str, object]

@@ -1,17 +1,17 @@
 """Edits single members of a JSON text and leaves every other byte alone; opens no file and knows no engine."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.edit import json_check as check
 from ctk.edit import json_scan as scan
 from ctk.edit.text import position
 from ctk.errors import ParseFault
+from ctk.record import Record
 
 Path = tuple[str, ...]
 
 
-class _Raw(NamedTuple):
+class _Raw(Record):
     """A value that is written as the token stands."""
 
     token: str
@@ -146,7 +146,7 @@ def _cut(text: str, span: scan.ObjectSpan, member: scan.Member) -> str:
     return text[: span.end_before(index)] + kept + text[member.value_end :]
 
 
-class _Found(NamedTuple):
+class _Found(Record):
     """The deepest object on the way to a key, the keys still missing below it, and the member if it is there."""
 
     root: scan.ObjectSpan

@@ -1,20 +1,20 @@
 """The independent second look at an edited JSON text: exact trees and their comparison; edits nothing."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.errors import SelfCheckFault
+from ctk.record import Record
 
 Path = tuple[str, ...]
 
 
-class NumberText(NamedTuple):
+class NumberText(Record):
     """A number as it is written: 1e21 and 1E+21 differ, and so do 1 and 1.0."""
 
     text: str
 
 
-class Pairs(NamedTuple):
+class Pairs(Record):
     """An object with the order of its members and with repeated keys."""
 
     members: tuple[tuple[str, object], ...]

@@ -1,14 +1,13 @@
 """Bytes to text and back without losing a byte: BOM, line ends and the final newline stay; opens no file."""
 
-from typing import NamedTuple
-
 from ctk.errors import ParseFault
+from ctk.record import Record
 
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class ConfigText(NamedTuple):
+class ConfigText(Record):
     """A decoded file: text without the BOM, line ends as they are; bom is b"" or the UTF-8 BOM."""
 
     text: str

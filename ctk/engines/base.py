@@ -1,10 +1,11 @@
 """The words shared by the engines: what is asked for, the files as text, and what came of it; no I/O."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from ctk.record import Record
 
 
-class RuntimeSpec(NamedTuple):
+class RuntimeSpec(Record):
     """The runtime entry that is asked for.
 
     set_as_default, enable_cdi: only ever switched on here; unconfigure takes back. systemd_cgroup: what a file made
@@ -18,14 +19,14 @@ class RuntimeSpec(NamedTuple):
     systemd_cgroup: bool = False
 
 
-class Layer(NamedTuple):
+class Layer(Record):
     """One configuration file in load order; text None = the file does not exist."""
 
     path: str
     text: str | None
 
 
-class EditOutcome(NamedTuple):
+class EditOutcome(Record):
     """New texts by path (None = remove the file; only paths that change are there), and what people must know.
 
     warnings are sentences; notes are plain information; owned lists the paths, as tuples of keys, that this edit may
@@ -43,7 +44,7 @@ class EditOutcome(NamedTuple):
     home: str | None = None
 
 
-class RuntimeView(NamedTuple):
+class RuntimeView(Record):
     """What the files say about one runtime: where it is registered, its binary, and whether it is the default."""
 
     registered: bool

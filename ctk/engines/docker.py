@@ -4,12 +4,13 @@ https://docs.docker.com/reference/cli/dockerd/#daemon-configuration-file
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.edit import json
 from ctk.edit.json_scan import WHITESPACE
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
 from ctk.errors import Refused, UsageFault
+from ctk.record import Record
 
 if TYPE_CHECKING:
     from ctk.facts.command import CommandOutput
@@ -35,7 +36,7 @@ def entry_path(name: str) -> Path:
     return (*RUNTIMES, name)
 
 
-class DaemonFile(NamedTuple):
+class DaemonFile(Record):
     """daemon.json, parsed. text is `{}` for a file that is absent or blank (there, but empty)."""
 
     path: str

@@ -1,6 +1,6 @@
 """INSTALLATIONS: where each kind of installed engine keeps its things, and how its config may be treated; pure data."""
 
-from typing import NamedTuple
+from ctk.record import Record
 
 MAIN, DROP_IN, TEMPLATE, GENERATED = "main", "drop-in", "template", "generated"
 
@@ -13,7 +13,7 @@ K0S_MARKER = "# k0s_managed=true"
 counts as managed. https://docs.k0sproject.io/stable/runtime/#k0s-managed-dynamic-runtime-configuration (k0s 1.27.1)."""
 
 
-class Installation(NamedTuple):
+class Installation(Record):
     """One kind of installation. Paths are the host's; in user rows they start with $XDG_CONFIG_HOME or the like.
 
     markers: any that exists means installed. binaries: names are looked up in the usual folders, paths are taken as
@@ -206,7 +206,7 @@ INSTALLATIONS: tuple[Installation, ...] = (
 )
 
 
-class Daemon(NamedTuple):
+class Daemon(Record):
     """How an engine's daemon is called and told where things are.
 
     aliases: short flag to long name. config, config_directory, socket: long names of flags. environment: the variable

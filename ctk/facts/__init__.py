@@ -1,7 +1,7 @@
 """The data model: frozen records, no I/O; three states stay apart: a value, None (looked, not there), Unknown.
 
-Records are frozen dataclasses, but for those that every run reads: defining a dataclass takes ten times as long as a
-NamedTuple, and the run with nothing to do has a budget.
+Records are frozen dataclasses, but for those that every run reads, which are of ctk.record: defining a dataclass takes
+fifty times as long, and the run with nothing to do has a budget.
 """
 
 from typing import Final, NoReturn

@@ -8,6 +8,7 @@ from typing import NamedTuple, Union, get_args, get_origin, get_type_hints
 from ctk.errors import CtkError
 from ctk.facts import Unknown
 from ctk.facts.snapshot import SNAPSHOT_MAJOR, SNAPSHOT_MINOR, Snapshot
+from ctk.record import Record
 
 VERSION_KEY = "snapshot_version"
 NOT_RECORDED = Unknown("not recorded in this snapshot")
@@ -123,12 +124,15 @@ class _Field(NamedTuple):
 
 
 def _is_record(kind: type) -> bool:
-    """A frozen dataclass, or a NamedTuple: records that every run reads are of the latter kind."""
-    return is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+    """A frozen dataclass, a Record or a NamedTuple."""
+    return is_dataclass(kind) or hasattr(kind, "_fields")
 
 
 def _fields(kind: type) -> tuple[_Field, ...]:
     if is_dataclass(kind):
         return tuple(_Field(field.name, field.type, field.default is MISSING) for field in fields(kind))
+    hints = get_type_hints(kind)
+    if issubclass(kind, Record):
+        return tuple(_Field(name, hints[name], not hasattr(kind, name)) for name in kind._fields)
     defaults: Mapping[str, object] = getattr(kind, "_field_defaults", {})
-    return tuple(_Field(name, hint, name not in defaults) for name, hint in get_type_hints(kind).items())
+    return tuple(_Field(name, hint, name not in defaults) for name, hint in hints.items())

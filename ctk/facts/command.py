@@ -1,9 +1,9 @@
 """What a child process said, as a value shared by those who read and those who verify; it starts nothing."""
 
-from typing import NamedTuple
+from ctk.record import Record
 
 
-class CommandOutput(NamedTuple):
+class CommandOutput(Record):
     """What a child process said: returncode None = it could not be started or did not end in time (reason)."""
 
     argv: tuple[str, ...]

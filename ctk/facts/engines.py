@@ -1,11 +1,10 @@
 """Container engines as found on a host: one record for each installation; no I/O."""
 
-from typing import NamedTuple
-
 from ctk.facts import Unknown
+from ctk.record import Record
 
 
-class EngineFlag(NamedTuple):
+class EngineFlag(Record):
     """One command-line flag of a daemon, and the file that sets it.
 
     name without dashes ("add-runtime"), value "" for a bare flag, origin the unit file, drop-in or EnvironmentFile.
@@ -17,7 +16,7 @@ class EngineFlag(NamedTuple):
     line: int | None = None
 
 
-class EngineInstallation(NamedTuple):
+class EngineInstallation(Record):
     """One installed engine. Paths are paths of the host (below --root), never of the machine that looked.
 
     engine is docker, containerd, crio or podman; installation is the name of a row of

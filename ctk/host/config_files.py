@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from ctk.facts import Unknown
 from ctk.host import Host
 from ctk.host.reading import try_read_text, unknown_from
+from ctk.record import Record
 
 
-class FileSet(NamedTuple):
+class FileSet(Record):
     """What the main file leads to. imports are containerd's patterns as written, drop_ins the files in load order.
 
     version is containerd's config version of the main file, None when it names none.

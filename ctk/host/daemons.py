@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ctk.engines.installations import INSTALLATIONS, Daemon, Installation, get_daemon
 from ctk.facts import Unknown
@@ -14,9 +13,10 @@ from ctk.host.reading import try_read_text
 from ctk.host.unit_text import Variable, Word, parse_words
 from ctk.host.units import SYSTEM_FOLDERS, Unit, collect_unit, user_folders
 from ctk.host.users import User
+from ctk.record import Record
 
 
-class DaemonView(NamedTuple):
+class DaemonView(Record):
     """What is known of one daemon before its configuration is read.
 
     told: the flags of the unit and its files; given: those of the running process. process_known False = /proc could

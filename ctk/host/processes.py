@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ctk.facts import Unknown
 from ctk.host import Host
 from ctk.host.reading import ABSENT, try_read_text, unknown_from
+from ctk.record import Record
 
 COMMAND_NAME_LENGTH = 15
 """The kernel keeps that many bytes of a process's name: proc_pid_comm(5)."""
@@ -16,7 +16,7 @@ CONTAINER_NAME = r"[0-9a-f]{64}|(?<=/lxc/)[^/\n]+|(?<=/lxc\.payload\.)[^/\n]+"
 """What the cgroup of a container's process shows: a 64-digit id (Docker, containerd, CRI-O, Podman) or LXC's name."""
 
 
-class Process(NamedTuple):
+class Process(Record):
     """One process. started is RFC 3339 UTC; executable None when it may not be read; user is the real uid."""
 
     pid: int

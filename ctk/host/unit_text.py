@@ -5,7 +5,8 @@ The rules are those of systemd.syntax(7), systemd.service(5) "Command lines" and
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+
+from ctk.record import Record
 
 WHITESPACE = " \t\n\r"
 EXEC_PREFIXES = "@-:+!|"
@@ -14,7 +15,7 @@ DIGITS = "0123456789abcdef"
 NUMERIC_ESCAPES = {"x": (2, 16), "u": (4, 16), "U": (8, 16)}
 
 
-class Assignment(NamedTuple):
+class Assignment(Record):
     """One `Key=value`. value joins continued lines with newlines; lines are the 1-based numbers of those lines."""
 
     section: str
@@ -23,7 +24,7 @@ class Assignment(NamedTuple):
     lines: tuple[int, ...]
 
 
-class Word(NamedTuple):
+class Word(Record):
     """One word of a command line, and the file and 1-based line it comes from."""
 
     text: str
@@ -31,7 +32,7 @@ class Word(NamedTuple):
     line: int | None
 
 
-class Variable(NamedTuple):
+class Variable(Record):
     """One environment variable's value, and the file and 1-based line that set it."""
 
     value: str

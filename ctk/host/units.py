@@ -1,7 +1,6 @@
 """systemd units as the files say they are, without asking systemctl; it judges no daemon's flags."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ctk.host import Host
 from ctk.host.reading import describe_failure, try_read_text
@@ -17,6 +16,7 @@ from ctk.host.unit_text import (
     parse_words,
     strip_prefixes,
 )
+from ctk.record import Record
 
 SYSTEM_FOLDERS = (
     "/etc/systemd/system.control",
@@ -48,7 +48,7 @@ USER_FOLDERS = (
 """The same for a user's units; the words in braces are the user's XDG folders."""
 
 
-class Unit(NamedTuple):
+class Unit(Record):
     """One unit as its files describe it.
 
     path is the main file, files all that were read (drop-ins and EnvironmentFiles too), command the words of the first

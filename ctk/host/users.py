@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.host import Host
 from ctk.host.reading import try_read_text
+from ctk.record import Record
 
 FIRST_USER = 1000
 """UID_MIN of login.defs(5) on all distributions that package the engines."""
@@ -14,7 +14,7 @@ USER_LIMIT = 200
 """More home folders are not looked into: on a login server most of them lie on the network."""
 
 
-class User(NamedTuple):
+class User(Record):
     """One account, and its XDG folders as paths of the host."""
 
     name: str

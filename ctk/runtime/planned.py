@@ -1,12 +1,13 @@
 """What one engine's run would do, as values, and how texts become file changes; reads through the host only."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.change.plan import CommandOutput, EngineQuery, FileChange, Plan, RestartRequest
 from ctk.engines.base import EditOutcome, Layer
 from ctk.errors import SelfCheckFault
 from ctk.host.paths import display_path
+from ctk.record import Record
 from ctk.runtime.request import DEFAULTS
 from ctk.runtime.sources import Source
 from ctk.runtime.targets import Target, may_ask
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ctk.host import Host
 
 
-class Planned(NamedTuple):
+class Planned(Record):
     """One engine's plan, and the words that go with it.
 
     restart_required: the engine must take up a new file. untouched: why nothing is to be done, for people.

@@ -1,8 +1,7 @@
 """What the command line asks for, checked and with the engines' defaults filled in; reads nothing."""
 
-from typing import NamedTuple
-
 from ctk.errors import UsageFault
+from ctk.record import Record
 
 ENGINE_NAMES = ("docker", "containerd", "crio")
 DEFAULT_RUNTIME_NAME = "nvidia"
@@ -25,7 +24,7 @@ FORCE_NAMES = (
 )
 
 
-class Defaults(NamedTuple):
+class Defaults(Record):
     """An engine's files where nothing says otherwise (NVIDIA's toolkit uses the same)."""
 
     config: str
@@ -50,7 +49,7 @@ DEFAULTS = {
 }
 
 
-class Request(NamedTuple):
+class Request(Record):
     """One `ctk runtime configure` or `unconfigure`.
 
     engine None = not said, "auto" = every engine in use. drop_in None = the engine's own, "" = the main file.

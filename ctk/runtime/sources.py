@@ -2,17 +2,18 @@
 
 import errno
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.edit.text import ConfigText, decode_config
 from ctk.engines.base import Layer
 from ctk.errors import ReadFault
+from ctk.record import Record
 
 if TYPE_CHECKING:
     from ctk.host import Host
 
 
-class Source(NamedTuple):
+class Source(Record):
     """One file as read. path is the host's, target the real file behind links; data None = there is none.
 
     mode, uid and gid are the file's, or those that a new one should get.

@@ -1,10 +1,11 @@
 """Which engines, and which installation of each, a request means; decides, changes nothing."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.engines.installations import DROP_IN, GENERATED, INSTALLATIONS, MAIN, TEMPLATE, Installation
 from ctk.errors import NotApplicable, UsageFault
 from ctk.facts import Unknown
+from ctk.record import Record
 from ctk.runtime.request import DEFAULTS, ENGINE_NAMES, Request, check_drop_in
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ OWNED_BY_DOCKER = ("docker", "docker-snap")
 KUBERNETES_USERS = ("kubelet", "k3s", "rke2", "microk8s", "k0s", "nerdctl")
 
 
-class Target(NamedTuple):
+class Target(Record):
     """One installation of one engine, and where its configuration is.
 
     record None: nothing of the engine was found, its default places are taken. explicit: the user named the file.

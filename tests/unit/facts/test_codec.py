@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,15 @@ from hypothesis import strategies as st
 from ctk.errors import EXIT_FAILED, CtkError
 from ctk.facts import Unknown
 from ctk.facts.codec import NOT_RECORDED, VERSION_KEY, snapshot_from_document, snapshot_to_document
+from ctk.facts.engines import EngineFlag, EngineInstallation
 from ctk.facts.snapshot import Snapshot
 from tests.builders import make_engine, make_kubelet, make_snapshot
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.just("a\udcff")
 st.register_type_strategy(Unknown, st.builds(Unknown, reason=TEXT))
+for record in (EngineFlag, EngineInstallation):  # a Record's fields are no parameters that hypothesis could see
+    strategies = {name: st.from_type(hint) for name, hint in get_type_hints(record).items() if name in record._fields}
+    st.register_type_strategy(record, st.builds(record, **strategies))
 SNAPSHOTS = st.from_type(Snapshot)
 
 
