@@ -7,7 +7,7 @@ from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
-from tests.driver_builders import make_driver, make_kernel, make_modules, make_pci
+from tests.driver_builders import make_conditions, make_driver, make_kernel, make_modules, make_pci
 from tests.nvml_builders import make_nvml, make_services
 
 
@@ -111,6 +111,7 @@ def make_snapshot(**changes: object) -> Snapshot:
         "pci": make_pci(),
         "modules": make_modules(),
         "driver": make_driver(),
+        "conditions": make_conditions(),
         "nvml": make_nvml(),
         "services": make_services(),
         "suppressions": None,

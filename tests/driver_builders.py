@@ -1,5 +1,6 @@
 """Valid values of the PCI, kernel, module and driver facts of a healthy host with two GPUs; override one thing."""
 
+from ctk.facts.conditions import Conditions, FileSystem
 from ctk.facts.driver import DeviceMajor, Driver, DriverGpu, DriverLibrary, DriverParameter, FirmwareFolder
 from ctk.facts.kernel import Kernel, KernelOption, ModprobeRule
 from ctk.facts.modules import LoadedModule, ModuleFile, Modules
@@ -183,3 +184,9 @@ def make_driver(**changes: object) -> Driver:
         "modprobe_setuid": True,
     }
     return Driver(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_conditions(**changes: object) -> Conditions:
+    """Nothing is stuck, the disk has room, and there is no SELinux."""
+    values: dict[str, object] = {"file_systems": (FileSystem("/", 1 << 40, 1 << 39, 1 << 26, 1 << 25, False),)}
+    return Conditions(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

@@ -74,6 +74,14 @@ class DriverTrace(NamedTuple):
     path: str
 
 
+class DriverPackage(NamedTuple):
+    """An installed package that brings the driver; source: where that was read."""
+
+    name: str
+    version: str
+    source: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
     """The driver's own account of itself. version None: the module is not loaded, or is no NVRM driver."""
@@ -91,6 +99,7 @@ class Driver:
     firmware: tuple[FirmwareFolder, ...] | Unknown = ()
     firmware_search: tuple[str, ...] = ()  # the folders the kernel looks in, in order
     traces: tuple[DriverTrace, ...] | Unknown = ()
+    packages: tuple[DriverPackage, ...] | None | Unknown = None  # None: not asked, NVIDIA's installer was not here
     modprobe_path: str | None | Unknown = None  # nvidia-modprobe
     modprobe_setuid: bool | Unknown = False
 

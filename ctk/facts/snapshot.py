@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ctk.facts import Unknown
+from ctk.facts.conditions import Conditions
 from ctk.facts.driver import Driver
 from ctk.facts.engines import EngineInstallation
 from ctk.facts.kernel import Kernel
@@ -45,3 +46,4 @@ class Snapshot:
     kernel_log: KernelLog | None | Unknown = NOT_COLLECTED
     observer: Observer | Unknown = NOT_COLLECTED
     services: Services | Unknown = NOT_COLLECTED
+    conditions: Conditions | Unknown = NOT_COLLECTED

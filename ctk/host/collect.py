@@ -8,6 +8,7 @@ from ctk.facts import Unknown
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.host import Host
+from ctk.host.conditions import collect_conditions
 from ctk.host.driver import collect_driver
 from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engines
 from ctk.host.kernel import collect_kernel
@@ -52,6 +53,7 @@ def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapsh
         pci=guard(lambda: collect_pci(host)),
         modules=guard(lambda: collect_modules(host, system.kernel)),
         driver=guard(lambda: collect_driver(host, system.kernel)),
+        conditions=guard(lambda: collect_conditions(host)),
         services=guard(lambda: collect_services(host)),
         nvml=guard(lambda: collect_nvml(host, nvml_seconds)),  # last: asking may wake GPUs, load modules, make nodes
     )

@@ -16,7 +16,8 @@ from ctk.host.driver_files import (
     collect_traces,
     firmware_search,
 )
-from ctk.host.reading import ABSENT, try_read_text, unknown_from
+from ctk.host.driver_packages import UNINSTALLER, collect_packages
+from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ def collect_driver(host: Host, release: str | None | Unknown) -> Driver:
         firmware=collect_firmware(host, search),
         firmware_search=search,
         traces=collect_traces(host),
+        packages=collect_packages(host) if try_exists(host, UNINSTALLER) is True else None,
         modprobe_path=setuid_path,
         modprobe_setuid=setuid,
     )

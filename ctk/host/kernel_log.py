@@ -26,6 +26,8 @@ NEEDLES = (
     b"NVRM: ",
     b"nvidia: ",
     b"nvidia-nvswitch",
+    b"nvidia-uvm: ",
+    b"nvidia_",
     b"nouveau 0000:",
     b" with error -",
     b" is rejected",
@@ -34,8 +36,14 @@ NEEDLES = (
     b"callbacks suppressed",
     b"blocked for more than",
     b"Out of memory: ",
+    b" soft lockup - ",
+    b"Hardware Error]",
+    b"Remounting filesystem read-only",
+    b"Oops: ",
 )
 """Long words are found fastest; those of a check must be here."""
+SEARCHED = (BOOT_MARK, b"nvidia", *(needle for needle in NEEDLES if b"nvidia" not in needle))
+"""What a large file is searched for: each word costs a pass over it, so those with a common part share one."""
 # 2024-05-01T08:00:00.123456+00:00 node kernel: [   12.345678] text, or May  1 08:00:00 node kernel: text
 SYSLOG = re.compile(rb"^(?P<time>\S+(?: +\d+ \S+)?) \S+ kernel: (?:\[ *(?P<seconds>\d+\.\d+)\] ?)?(?P<text>.*)")
 DMESG = re.compile(rb"^(?:<\d+>)?\[ *(?P<seconds>\d+\.\d+)\] ?(?P<text>.*)")
@@ -209,7 +217,7 @@ def _lines_with_needles(host: Host, path: str) -> Iterator[bytes]:
 
 def _hits(piece: bytes) -> Iterator[bytes]:
     starts = set()
-    for needle in (BOOT_MARK, *NEEDLES):
+    for needle in SEARCHED:
         place = piece.find(needle)
         while place >= 0:
             starts.add(piece.rfind(b"\n", 0, place) + 1)
@@ -217,4 +225,6 @@ def _hits(piece: bytes) -> Iterator[bytes]:
             place = piece.find(needle, end) if end >= 0 else -1
     for start in sorted(starts):
         end = piece.find(b"\n", start)
-        yield piece[start : end if end >= 0 else None]
+        line = piece[start : end if end >= 0 else None]
+        if BOOT_MARK in line or _is_relevant(line):
+            yield line

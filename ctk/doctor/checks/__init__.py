@@ -8,6 +8,7 @@ from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
 from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
 from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
+from ctk.doctor.checks.host_state import HOST_STATE_CHECKS
 from ctk.doctor.checks.nvlink import NVLINK_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
@@ -24,6 +25,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *NVML_PROBE_CHECKS,
     *HOST_KERNEL_CHECKS,
     *HOST_MODULE_CHECKS,
+    *HOST_STATE_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
     *DRIVER_CHECKS,
