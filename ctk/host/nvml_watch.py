@@ -1,157 +1,31 @@
-"""Starts the child that asks NVML, watches it and reads what it told; it loads no library into this process.
+"""Has NVML asked in a child process, and reads what the child told; it loads no library into this process."""
 
-The library is that of the driver root, by its full path, and is not asked at all unless the kernel module is loaded:
-asking may load modules and make device nodes.
-"""
-
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ctk.facts import Unknown
-from ctk.facts.nvml import ConfidentialState, Nvml, NvmlAnswer, NvmlGpu, NvmlHang, PowerState
+from ctk.facts.nvml import ConfidentialState, Nvml, NvmlAnswer, NvmlGpu, PowerState
 from ctk.facts.pci import normalize_address
 from ctk.host import Host
-from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
+from ctk.host.driver_library import Talk, ask, find_askable
+from ctk.host.reading import try_read_text
 
 DEADLINE_SECONDS = 30.0
-DRIVER_ROOTS = ("/", "/run/nvidia/driver")
-"""Where the driver's files may start: the host itself, and the mount of a driver container (GPU Operator)."""
-
 LIBRARY = "libnvidia-ml.so.1"
-LIBRARY_FOLDERS = (
-    "/usr/lib64",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia/current",
-    "/usr/lib/aarch64-linux-gnu/nvidia",
-    "/usr/lib/aarch64-linux-gnu/tegra",
-    "/usr/lib/wsl/lib",
-    "/usr/lib64/nvidia",
-    "/usr/lib",
-    "/lib64",
-    "/run/opengl-driver/lib",
-    "/usr/local/nvidia/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
-    "/usr/local/glibc/usr/lib",
-)
-"""Distributions' folders, then WSL, NixOS, images that bring the driver below /usr/local, COS and Talos."""
-
-ELF_MACHINE = {"x86_64": 62, "aarch64": 183}
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ctk.host.nvml import main; main(sys.argv[2])"
-UNINTERRUPTIBLE = "D"
 
 
 def collect_nvml(host: Host, timeout_seconds: float | None = DEADLINE_SECONDS) -> Nvml | None | Unknown:
     """What NVML answers; None = there is no library. timeout_seconds None: it is not to be asked (--no-nvml)."""
     if timeout_seconds is None:
         return Unknown("not asked: --no-nvml")
-    obstacle = find_obstacle(host)
-    if obstacle:
-        return Unknown(f"not asked: {obstacle}")
-    library = find_library(host)
+    library = find_askable(host, LIBRARY)
     if not isinstance(library, str):
         return library
-    distrust = _why_not_trusted(host, library)
-    if distrust:
-        return Unknown(f"not asked: {distrust}")
-    return _ask(host, library, timeout_seconds)
-
-
-def find_obstacle(host: Host) -> str:
-    """Why the library must not be asked, "" if it may. On WSL 2 the driver is in Windows, behind /dev/dxg."""
-    modules = try_read_text(host, "/proc/modules")
-    if isinstance(modules, Unknown):
-        return f"/proc/modules: {modules.reason}"
-    state = parse_module_state(modules or "")
-    if state is None:
-        return "" if try_exists(host, "/dev/dxg") is True else "the kernel module nvidia is not loaded"
-    return "" if state == "Live" else f"the kernel module nvidia is in the state {state}"
-
-
-def parse_module_state(modules: str) -> str | None:
-    """The state of the module nvidia in /proc/modules: Live, Loading or Unloading."""
-    for line in modules.splitlines():
-        fields = line.split()
-        if fields[:1] == ["nvidia"]:
-            return fields[4] if len(fields) > 4 else "Live"
-    return None
-
-
-def find_library(host: Host) -> str | None | Unknown:
-    """libnvidia-ml.so.1 of this machine's architecture, by its path on the host; None = looked and not there."""
-    hidden: Unknown | None = None
-    for root in DRIVER_ROOTS:
-        for folder in LIBRARY_FOLDERS:
-            path = f"{root.rstrip('/')}{folder}/{LIBRARY}"
-            try:
-                if host.is_file(path) and is_loadable(host.read_head(path, 20), os.uname().machine):
-                    return path
-            except ABSENT:
-                continue
-            except OSError as error:
-                hidden = hidden or Unknown(f"{path}: {unknown_from(error).reason}")
-    return hidden
-
-
-def is_loadable(header: bytes, machine: str) -> bool:
-    """A 64-bit ELF file for the machine; one of an unknown machine is left to the loader to judge."""
-    if len(header) < 20 or header[:5] != b"\x7fELF\x02":
-        return False
-    wanted = ELF_MACHINE.get(machine)
-    return wanted is None or int.from_bytes(header[18:20], "little") == wanted
-
-
-def _why_not_trusted(host: Host, path: str) -> str:
-    from ctk.host.programs import why_not_trusted
-
-    try:
-        return why_not_trusted(host, path)
-    except OSError as error:
-        return f"{path}: {unknown_from(error).reason}"
-
-
-def _ask(host: Host, library: str, timeout_seconds: float) -> Nvml | Unknown:
-    import json
-    import time
-
-    from ctk.host.local import run_watched
-
-    if not sys.executable:
-        return Unknown("not asked: the path of the Python interpreter is not known")
-    modules = json.dumps([folder for folder in sys.path if os.path.isabs(folder)])
     power = collect_power(host)
-    start = time.monotonic()
-    output, sleepers = run_watched(
-        (sys.executable, "-I", "-c", START, modules, host.real_path(library)), timeout_seconds, host.get_environment()
-    )
-    elapsed = round((time.monotonic() - start) * 1000)
-    told = parse_told(output.stdout)
-    hang = None
-    if output.returncode is None and sleepers:
-        stuck = next((one for one in sleepers if one.state == UNINTERRUPTIBLE), sleepers[0])
-        hang = NvmlHang(
-            deadline_milliseconds=round(timeout_seconds * 1000),
-            asking=told.asking,
-            gpu=told.asking_gpu,
-            program=stuck.name,
-            state=stuck.state,
-            wait_channel=stuck.wait_channel or None,
-        )
-    why = _describe_end(output.returncode, output.reason, output.stderr, told)
-    return build_nvml(library, told, why, elapsed, hang, _compare_power(power, host))
-
-
-def _describe_end(returncode: int | None, reason: str, stderr: str, told: "Told") -> str:
-    """Why there are no more answers, for the facts that were not told."""
-    if returncode is None:
-        return f"{reason} (asked for {told.asking})" if told.asking else reason
-    if returncode < 0:
-        return f"the library ended its process with signal {-returncode} (asked for {told.asking})"
-    last = stderr.strip().splitlines()[-1:] if returncode else []
-    return last[0] if last else "not told"
+    talk = ask(host, "ctk.host.nvml", library, timeout_seconds, host.get_environment())
+    if isinstance(talk, Unknown):
+        return talk
+    return build_nvml(library, talk, _compare_power(power, host))
 
 
 def _names(host: Host) -> tuple[str, ...]:
@@ -220,15 +94,12 @@ def _lines(text: str) -> Iterator[Mapping[str, object]]:
             yield value
 
 
-def build_nvml(
-    library: str,
-    told: Told,
-    why: str,
-    elapsed_milliseconds: int,
-    hang: NvmlHang | None,
-    power_states: tuple[PowerState, ...],
-) -> Nvml:
-    """The record; why: the reason for what was not told."""
+def build_nvml(library: str, talk: Talk, power_states: tuple[PowerState, ...] = ()) -> Nvml:
+    """The record of what was told, with a reason for each fact that was not."""
+    told = parse_told(talk.printed)
+    why = f"{talk.failure} (asked for {told.asking})" if talk.failure and told.asking else talk.failure or "not told"
+    from dataclasses import replace
+
     init = _init(told.host.get("init"), why)
     if isinstance(init, NvmlAnswer) and init.code:
         why = f"{init.text} (NVML {init.code})"
@@ -237,8 +108,8 @@ def build_nvml(
     return Nvml(
         library=library,
         init=init,
-        elapsed_milliseconds=elapsed_milliseconds,
-        hang=hang,
+        elapsed_milliseconds=talk.elapsed_milliseconds,
+        hang=replace(talk.hang, asking=told.asking, gpu=told.asking_gpu) if talk.hang is not None else None,
         confidential=_confidential(told, why),
         gpus=gpus if gpus or isinstance(facts["count"], int) else Unknown(why),
         power_states=power_states,

@@ -8,17 +8,11 @@ import pytest
 from ctk.facts import Unknown
 from ctk.facts.nvml import Nvml, NvmlAnswer, PowerState
 from ctk.host.collect import collect
-from ctk.host.nvml_watch import (
-    build_nvml,
-    collect_nvml,
-    collect_power,
-    find_library,
-    is_loadable,
-    parse_module_state,
-    parse_told,
-)
+from ctk.host.driver_library import Talk, find_library, is_loadable, parse_module_state
+from ctk.host.nvml_watch import build_nvml, collect_nvml, collect_power
 from tests.unit.host.trees import plant
 
+NAME = "libnvidia-ml.so.1"
 LOADED = "nvidia 54566912 2 nvidia_uvm, Live 0x0\n"
 HEADER = b"\x7fELF\x02\x01\x01" + bytes(11)
 
@@ -75,9 +69,9 @@ def test_library_of_another_architecture_is_passed_over(tmp_path: Path) -> None:
     host = plant(tmp_path, {})
     put(tmp_path, "/usr/lib64/libnvidia-ml.so.1", HEADER + (21).to_bytes(2, "little"))
     put(tmp_path, "/usr/lib/libnvidia-ml.so.1", b"\x7fELF\x01" + bytes(30))
-    assert find_library(host) is None
+    assert find_library(host, NAME) is None
     put(tmp_path, "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1", library_of_this_machine())
-    assert find_library(host) == "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1"
+    assert find_library(host, NAME) == "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1"
 
 
 def test_header_tells_what_can_be_loaded() -> None:
@@ -89,7 +83,13 @@ def test_header_tells_what_can_be_loaded() -> None:
 
 @pytest.mark.parametrize(
     ("modules", "state"),
-    [("", None), (LOADED, "Live"), ("nvidia 1 0\n", "Live"), ("nvidia 1 0 - Unloading 0x0 (OE)\n", "Unloading")],
+    [
+        ("", None),
+        (LOADED, "Live"),
+        ("nvidia_current 1 0 - Live 0x0\n", "Live"),
+        ("nvidia 1 0\n", "Live"),
+        ("nvidia 1 0 - Unloading 0x0 (OE)\n", "Unloading"),
+    ],
 )
 def test_module_state(modules: str, state: str | None) -> None:
     assert parse_module_state(modules) == state
@@ -117,14 +117,14 @@ def test_power_state_is_read_for_nvidia_devices_only(tmp_path: Path) -> None:
 
 def build(text: str, why: str = "no answer within 30 s") -> Nvml:
     power = (PowerState(address="0000:3b:00.0", before="suspended", after="active"),)
-    return build_nvml("/usr/lib64/libnvidia-ml.so.1", parse_told(text), why, 100, None, power)
+    return build_nvml(f"/usr/lib64/{NAME}", Talk(text, why, 100, None), power)
 
 
 def test_lines_that_were_cut_off_are_left_out() -> None:
     text = '{"gpu": null, "ask": "init"}\n{"gpu": null, "fact": "init", "value": 0}\n{"gpu": null, "fact": "driver_ver'
     nvml = build(text)
     assert nvml.init == NvmlAnswer(call="init", code=0, text="Success")
-    assert nvml.driver_version == nvml.gpus == Unknown("no answer within 30 s")
+    assert nvml.driver_version == nvml.gpus == Unknown("no answer within 30 s (asked for init)")
 
 
 def test_silence_is_unknown_and_no_verdict() -> None:
