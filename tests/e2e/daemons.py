@@ -190,14 +190,18 @@ def sandbox_images(dump: dict[str, object]) -> list[str]:
 class RunningDockerd(RunningDaemon):
     """A real dockerd on its default paths, without a bridge and without firewall rules.
 
-    It uses a containerd beside it, as its package's unit says; one that it starts itself takes a second to stop.
+    It uses a containerd beside it, as its package's unit says; one of its own takes it a second to stop.
     """
 
     name = "dockerd"
-    base_flags = ("--bridge=none", "--iptables=false", f"--containerd={CONTAINERD_SOCKET}")
+    base_flags = ("--bridge=none", "--iptables=false")
+
+    def __init__(self, host: PrivateHost, flags: Sequence[str] = (), *, own_containerd: bool = False) -> None:
+        super().__init__(host, flags if own_containerd else (*flags, f"--containerd={CONTAINERD_SOCKET}"))
+        self.own_containerd = own_containerd
 
     def __enter__(self) -> Self:
-        if not is_listening(self.host.path(CONTAINERD_SOCKET)):
+        if not self.own_containerd and not is_listening(self.host.path(CONTAINERD_SOCKET)):
             self.host.start(["containerd"], self.host.directory / "containerd.log")
             self._wait_for_containerd()
         return super().__enter__()

@@ -44,7 +44,7 @@ def test_running_containerd_and_the_file_it_was_given(containerd: Engine, make_s
 def test_running_dockerd_and_the_file_it_was_given(dockerd: Engine, make_scenario: MakeScenario) -> None:
     scenario = make_scenario(dockerd)
     scenario.write("/srv/daemon.json", "{}\n")
-    with RunningDockerd(scenario.host, ["--config-file=/srv/daemon.json"]):
+    with RunningDockerd(scenario.host, ["--config-file=/srv/daemon.json"], own_containerd=True):
         found = _find(scenario, "docker", "system")
         own = _find(scenario, "containerd", "docker")
     assert found["config_path"] == "/srv/daemon.json"
