@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench_gpu_host import make_gpu_host, make_large_log_host
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 WORK = CHECKOUT / ".cache" / "bench"
 DOCUMENT = CHECKOUT / "docs" / "performance.md"
@@ -44,6 +46,7 @@ class Row(NamedTuple):
 CONFIGURE = ("runtime", "configure")
 MODE = "nvidia-container-runtime.mode"
 SET_MODE = ("config", "set", f"{MODE}=cdi")
+DOCTOR = ("doctor", "--no-nvml")  # the hosts are trees of files: there is no library to be asked
 ROWS = (
     Row("`ctk --version`", 2, ("--version",)),
     Row("`runtime configure`, Docker, nothing to do", 6, (*CONFIGURE, "--runtime=docker"), "docker-done"),
@@ -61,6 +64,9 @@ ROWS = (
     Row("`config set`, a change", 10, SET_MODE, "toolkit", writes=True),
     Row("`runtime status`, two engines", None, ("runtime", "status"), "two-engines"),
     Row("`info --json`, two engines", None, ("info", "--json"), "two-engines"),
+    Row("`doctor`, 8 GPUs", 40, DOCTOR, "gpus"),
+    Row("`doctor --profile install`, 8 GPUs", 30, (*DOCTOR, "--profile=install"), "gpus"),
+    Row("`doctor`, a kernel log of 200 MiB", 250, DOCTOR, "large-log"),
 )
 
 
@@ -166,6 +172,8 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
     "two-engines": (make_two_engines, ()),
     "toolkit": (make_toolkit, ()),
     "toolkit-done": (make_toolkit, SET_MODE),
+    "gpus": (make_gpu_host, ()),
+    "large-log": (make_large_log_host, ()),
     "docker-done": (make_docker, (*CONFIGURE, "--runtime=docker")),
     "containerd-done": (make_containerd, (*CONFIGURE, "--runtime=containerd")),
 }
