@@ -31,6 +31,7 @@ class App:
         self.snapshot_file: str | None = None
         self.timeout_seconds = 5.0
         self.no_nvml = False
+        self.probe = False
         self.command = ""
         self.arguments: tuple[str, ...] = ()
         self.result: Result | None = None
@@ -54,7 +55,8 @@ class App:
         from ctk.host.nvml_watch import DEADLINE_SECONDS
 
         # A driver without a persistence daemon starts every GPU anew, so a short --timeout does not count for it.
-        return collect(self.host(), None if self.no_nvml else max(DEADLINE_SECONDS, self.timeout_seconds))
+        seconds = None if self.no_nvml else max(DEADLINE_SECONDS, self.timeout_seconds)
+        return collect(self.host(), seconds, probe=self.probe)
 
     def refuse_snapshot(self) -> None:
         """A writing command cannot work on a snapshot (exit 2)."""

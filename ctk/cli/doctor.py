@@ -50,6 +50,7 @@ class DoctorGroup(CtkGroup):
     type=click.Choice(FORMATS),
     help="The bare report: a screen, JSON without the envelope of --json, or Markdown for a ticket.",
 )
+@click.option("--probe", is_flag=True, help="Also start CUDA once, which wakes the GPUs and may make device nodes.")
 @click.option("--show-masked", is_flag=True, help="Also the failures that a root cause explains.")
 @click.option("--verbose", "-v", is_flag=True, help="Everything: all findings, all evidence, all commands.")
 @shared_options
@@ -61,6 +62,7 @@ def doctor(
     skip: tuple[str, ...],
     strict: bool,
     output_format: str | None,
+    probe: bool,
     show_masked: bool,
     verbose: bool,
 ) -> None:
@@ -77,6 +79,9 @@ def doctor(
     app.command = "doctor"
     _refuse_two_formats(app, output_format)
     checks = _chosen(profile, only, skip)
+    if probe and app.snapshot_file is not None:
+        raise UsageFault("cannot probe a snapshot: --probe starts CUDA on a machine", hint="Leave out one of the two.")
+    app.probe = probe
     snapshot = app.snapshot()
     report = _judge(checks, snapshot)
     text = "" if app.json else _text(report, snapshot, output_format or "text", show_masked, verbose)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ctk.facts import Unknown
 from ctk.facts.conditions import Conditions
+from ctk.facts.cuda import CudaProbe
 from ctk.facts.driver import Driver
 from ctk.facts.engines import EngineInstallation
 from ctk.facts.kernel import Kernel
@@ -47,3 +48,4 @@ class Snapshot:
     observer: Observer | Unknown = NOT_COLLECTED
     services: Services | Unknown = NOT_COLLECTED
     conditions: Conditions | Unknown = NOT_COLLECTED
+    cuda_probe: CudaProbe | None | Unknown = None  # None: it was not asked for (--probe)

@@ -9,6 +9,7 @@ from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.host import Host
 from ctk.host.conditions import collect_conditions
+from ctk.host.cuda_watch import collect_cuda_probe
 from ctk.host.driver import collect_driver
 from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engines
 from ctk.host.kernel import collect_kernel
@@ -28,10 +29,10 @@ from ctk.host.toolkit import collect_toolkit
 T = TypeVar("T")
 
 
-def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapshot:
+def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS, *, probe: bool = False) -> Snapshot:
     """Everything ctk knows of the host, now. Never raises for what the host is like.
 
-    nvml_seconds: how long NVIDIA's library may take to answer, None = it is not asked.
+    nvml_seconds: how long NVIDIA's library may take to answer, None = it is not asked. probe: CUDA is started too.
     """
     import time
 
@@ -56,6 +57,7 @@ def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS) -> Snapsh
         conditions=guard(lambda: collect_conditions(host)),
         services=guard(lambda: collect_services(host)),
         nvml=guard(lambda: collect_nvml(host, nvml_seconds)),  # last: asking may wake GPUs, load modules, make nodes
+        cuda_probe=guard(lambda: collect_cuda_probe(host)) if probe else None,
     )
 
 

@@ -72,7 +72,7 @@ def parse_told(text: str) -> Told:
     host: dict[str, Mapping[str, object]] = {}
     gpus: dict[int, dict[str, Mapping[str, object]]] = {}
     asking, asking_gpu = "", None
-    for line in _lines(text):
+    for line in read_lines(text):
         gpu = line.get("gpu")
         place = gpus.setdefault(gpu, {}) if isinstance(gpu, int) else host
         if "ask" in line:
@@ -82,7 +82,8 @@ def parse_told(text: str) -> Told:
     return Told(host, gpus, asking, asking_gpu)
 
 
-def _lines(text: str) -> Iterator[Mapping[str, object]]:
+def read_lines(text: str) -> Iterator[Mapping[str, object]]:
+    """A child's lines; one that was cut off is left out."""
     import json
 
     for line in text.splitlines():

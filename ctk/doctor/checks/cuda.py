@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.applies import driver_not_loaded, loaded_version, no_gpu_here
 from ctk.doctor.checks.nvml_answers import told
 from ctk.doctor.model import (
+    CRITICAL,
     NOTE,
     Check,
+    Command,
     Evidence,
     Outcome,
     Remedy,
+    failed,
     noted,
+    passed,
     skipped,
     unseen,
     warned,
@@ -82,6 +86,27 @@ def _judge_toolkit(toolkit: "CudaToolkit", driver: str | None | Unknown) -> Outc
     )
 
 
+def check_init(snapshot: "Snapshot") -> Outcome:
+    """The one answer that settles it; asked only when somebody wants it, for it wakes GPUs and may make nodes."""
+    from ctk.doctor.data.cuda_errors import MEANINGS
+
+    probe = snapshot.cuda_probe
+    if probe is None:
+        return skipped("CUDA is started only with --probe")
+    if isinstance(probe, Unknown):
+        why = driver_not_loaded(snapshot) or no_gpu_here(snapshot)
+        return skipped(why) if why else unseen(probe)
+    if isinstance(probe.code, Unknown):
+        return unseen(probe.code)
+    name = probe.name or f"CUDA error {probe.code}"
+    evidence = told(f"{probe.call}: {name} ({probe.code})", probe.library)
+    if probe.code:
+        return failed(f"CUDA does not start: {MEANINGS.get(probe.code, name)} (error {probe.code})", evidence)
+    if probe.count == 0:
+        return failed("CUDA starts, but finds no device", evidence)
+    return passed(f"CUDA starts and finds {probe.count} devices", evidence)
+
+
 CUDA_CHECKS: tuple[Check, ...] = (
     Check(
         id="cuda.driver-version",
@@ -108,5 +133,29 @@ CUDA_CHECKS: tuple[Check, ...] = (
         source="CUDA Toolkit release notes; CUDA Compatibility guide",
         explains=("CUDA driver version is insufficient for CUDA runtime version",),
         remedy=Remedy("Install a newer driver, or an older toolkit; containers are not concerned"),
+    ),
+    Check(
+        id="cuda.init",
+        title="optional active probe on the host",
+        group=GROUP,
+        layer="L6",
+        severity=CRITICAL,
+        evaluate=check_init,
+        reads="cuInit and cuDeviceGetCount of the driver's libcuda.so.1 in a child process, with --probe",
+        rule="fail for any code but 0, and for no device",
+        source="CUDA Driver API reference, CUresult",
+        needs=(
+            "driver.uvm-loaded",
+            "device.uvm-nodes",
+            "lib.core",
+            "fabric.gpu-state",
+            "driver.version-mismatch",
+            "nvml.init",
+        ),
+        explains=("torch.cuda.is_available() is False", "CUDA error 802: system not yet initialized"),
+        remedy=Remedy(
+            "Look at the checks of modules, device nodes, libraries and the fabric: one of them says why",
+            (Command("ctk doctor --profile all --verbose"),),
+        ),
     ),
 )

@@ -5,6 +5,7 @@ import pytest
 from ctk.doctor.checks.cuda import CUDA_CHECKS
 from ctk.doctor.data.cuda import RELEASES, find_cuda_of_driver, find_minor_floor, find_release_driver, numbers
 from ctk.facts import Unknown
+from ctk.facts.cuda import CudaProbe
 from ctk.facts.pci import Pci
 from ctk.facts.services import CudaToolkit
 from ctk.facts.snapshot import Snapshot
@@ -27,6 +28,13 @@ def driver(version: str | None | Unknown) -> Snapshot:
     return make_snapshot(nvml=SILENT, modules=make_modules(loaded=CLOSED), driver=make_driver(version=version))
 
 
+def probe(code: int | Unknown, count: int | None = None) -> Snapshot:
+    record = CudaProbe(
+        library="/usr/lib64/libcuda.so.1", call="cuInit", code=code, name="", count=count, elapsed_milliseconds=90
+    )
+    return make_snapshot(cuda_probe=record)
+
+
 ROWS = [
     Row("cuda.driver-version", "from-nvml", make_snapshot(), "info", "CUDA up to 13.0"),
     Row("cuda.driver-version", "with-minor", make_snapshot(nvml=make_nvml(cuda_version=12040)), "info", "12.4"),
@@ -42,6 +50,14 @@ ROWS = [
     Row("cuda.host-toolkit", "closed", toolkit(CLOSED), "unknown", "permission denied", PATH),
     Row("cuda.host-toolkit", "folder-closed", make_snapshot(services=make_services(cuda_toolkits=CLOSED)), "unknown"),
     Row("cuda.host-toolkit", "services-closed", make_snapshot(services=CLOSED), "unknown"),
+    Row("cuda.init", "not-asked-for", make_snapshot(), "skip", "--probe"),
+    Row("cuda.init", "starts", probe(0, 2), "pass", "2 devices"),
+    Row("cuda.init", "not-ready", probe(802), "fail", "not ready"),
+    Row("cuda.init", "new-code", probe(4711), "fail", "4711"),
+    Row("cuda.init", "no-device", probe(0, 0), "fail", "no device"),
+    Row("cuda.init", "hung", probe(Unknown("no answer within 30 s")), "unknown", "30 s"),
+    Row("cuda.init", "no-library", make_snapshot(cuda_probe=CLOSED), "unknown"),
+    Row("cuda.init", "no-module", make_snapshot(cuda_probe=CLOSED, modules=make_modules(loaded=())), "skip"),
 ]
 
 
