@@ -58,7 +58,7 @@ def started(code: int, text: str) -> Snapshot:
     return answers(init=init, gpus=reason, count=reason, driver_version=reason, confidential=reason)
 
 
-def handle(code: int, text: str) -> dict[str, object]:
+def unopened(code: int, text: str) -> dict[str, object]:
     """A GPU that could not be opened."""
     facts = {field.name: LOST for field in dataclasses.fields(NvmlGpu) if field.name not in ("index", "errors")}
     return {**facts, "errors": (NvmlAnswer(call="handle", code=code, text=text),)}
@@ -68,7 +68,7 @@ def conf(*, ready: bool | None | Unknown, developer: bool = False, feature: bool
     return answers(confidential=ConfidentialState(feature=feature, developer_tools=developer, ready=ready))
 
 
-GONE = dataclasses.replace(make_nvml_gpu(SECOND, 1), **handle(15, "GPU is lost"))  # type: ignore[arg-type] # the record's own fields
+GONE = dataclasses.replace(make_nvml_gpu(SECOND, 1), **unopened(15, "GPU is lost"))  # type: ignore[arg-type] # the record's own fields
 MIG_ON = {"mig_current": True, "mig_pending": True}
 DEVICE = MigDevice(
     uuid="MIG-5a1e0000-0000-4000-8000-000000000001", name="MIG 1g.10gb", gpu_instance=7, compute_instance=0
@@ -121,7 +121,7 @@ PROBE_ROWS = [
         SECOND,
     ),
     Row("nvml.gpu-lost", "reset", one(errors=(NvmlAnswer(call="vbios", code=16, text="x"),)), "fail", "reset", SECOND),
-    Row("nvml.gpu-lost", "not-opened", one(**handle(999, "Unknown Error")), "fail", "cannot be opened"),
+    Row("nvml.gpu-lost", "not-opened", one(**unopened(999, "Unknown Error")), "fail", "cannot be opened"),
     Row("nvml.gpu-lost", "nameless", answers(gpus=(make_nvml_gpu(FIRST), GONE)), "fail", "lost", SECOND),
     Row("nvml.gpu-lost", "no-gpu", answers(gpus=(), count=0), "skip"),
     Row("nvml.recovery-action", "none", make_snapshot(), "pass"),
