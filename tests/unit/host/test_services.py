@@ -14,7 +14,7 @@ STAT = "cpu 1\nbtime 1714550400\n"
 START = " 0" * 18 + " 4000 "
 
 
-def process(pid: int, *argv: str, cgroup: str = "0::/system.slice/x.service\n") -> dict[str, str]:
+def running(pid: int, *argv: str, cgroup: str = "0::/system.slice/x.service\n") -> dict[str, str]:
     name = argv[0].rpartition("/")[2]
     return {
         f"/proc/{pid}/comm": name[:15] + "\n",
@@ -26,7 +26,7 @@ def process(pid: int, *argv: str, cgroup: str = "0::/system.slice/x.service\n") 
 
 
 def look(tmp_path: Path, *files: dict[str, str]) -> Services:
-    everything = {"/proc/stat": STAT, **process(1, "/sbin/init", cgroup="0::/init.scope\n")}
+    everything = {"/proc/stat": STAT, **running(1, "/sbin/init", cgroup="0::/init.scope\n")}
     for more in files:
         everything.update(more)
     return collect_services(plant(tmp_path, everything))
@@ -44,7 +44,7 @@ def test_running_daemon_with_its_unit(tmp_path: Path) -> None:
         "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service": Link(UNIT),
         "/usr/bin/nv-fabricmanager": Program("#!/bin/sh\n"),
     }
-    service = find(look(tmp_path, files, process(700, "/usr/bin/nv-fabricmanager", "-c", "x.cfg")), FABRIC_MANAGER)
+    service = find(look(tmp_path, files, running(700, "/usr/bin/nv-fabricmanager", "-c", "x.cfg")), FABRIC_MANAGER)
     assert (service.unit, service.enabled, service.masked) == ("nvidia-fabricmanager.service", True, False)
     assert (service.running, service.pid, service.in_container) == (True, 700, False)
     assert service.binary == "/usr/bin/nv-fabricmanager"
@@ -55,7 +55,7 @@ def test_running_daemon_with_its_unit(tmp_path: Path) -> None:
 
 def test_daemon_in_a_driver_container_runs_too(tmp_path: Path) -> None:
     inside = "0::/kubepods.slice/cri-containerd-" + "ab" * 32 + ".scope\n"
-    services = look(tmp_path, process(900, "nv-fabricmanager", "-c", "x.cfg", cgroup=inside))
+    services = look(tmp_path, running(900, "nv-fabricmanager", "-c", "x.cfg", cgroup=inside))
     service = find(services, FABRIC_MANAGER)
     assert (service.running, service.in_container, service.unit, service.binary) == (True, True, None, None)
 
@@ -75,8 +75,8 @@ def test_masked_unit_is_not_in_force(tmp_path: Path) -> None:
 
 
 def test_server_of_mps_is_not_its_control_daemon(tmp_path: Path) -> None:
-    assert find(look(tmp_path, process(5, "nvidia-cuda-mps-server")), MPS).running is False
-    assert find(look(tmp_path, process(6, "nvidia-cuda-mps-control", "-d")), MPS).running is True
+    assert find(look(tmp_path, running(5, "nvidia-cuda-mps-server")), MPS).running is False
+    assert find(look(tmp_path, running(6, "nvidia-cuda-mps-control", "-d")), MPS).running is True
 
 
 def test_host_without_proc_is_unknown(tmp_path: Path) -> None:
