@@ -14,6 +14,7 @@ from ctk.host.driver_files import (
     collect_modprobe,
     collect_root_libraries,
     collect_traces,
+    collect_udev_rules,
     firmware_search,
 )
 from ctk.host.driver_packages import UNINSTALLER, collect_packages
@@ -49,6 +50,7 @@ def collect_driver(host: Host, release: str | None | Unknown) -> Driver:
         firmware_search=search,
         traces=collect_traces(host),
         packages=collect_packages(host) if try_exists(host, UNINSTALLER) is True else None,
+        udev_rules=collect_udev_rules(host),
         modprobe_path=setuid_path,
         modprobe_setuid=setuid,
     )

@@ -28,6 +28,7 @@ LIBRARY_FOLDERS = (
 )
 """Where distributions and NVIDIA's installer put 64-bit libraries; driver roots elsewhere are traces."""
 LIBRARY = re.compile(r"(libnvidia-ml\.so|libcuda\.so)\.(\d+\.\d+(?:\.\d+)*)")
+UDEV_FOLDERS = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 CONTAINER_ROOT = "/run/nvidia/driver"
 FIRMWARE_PARAMETER = "/sys/module/firmware_class/parameters/path"
 FIRMWARE_ROOT = "/lib/firmware"
@@ -130,6 +131,14 @@ def collect_traces(host: Host) -> tuple[DriverTrace, ...] | Unknown:
     """Which of the known marks are there."""
     try:
         return tuple(DriverTrace(kind, path) for kind, path in TRACES if host.exists(path))
+    except OSError as error:
+        return unknown_from(error)
+
+
+def collect_udev_rules(host: Host) -> tuple[str, ...] | Unknown:
+    """Rules whose file names NVIDIA, as packages call them (60-nvidia.rules, 71-nvidia.rules)."""
+    try:
+        return tuple(path for folder in UDEV_FOLDERS for path in host.glob(f"{folder}/*nvidia*.rules"))
     except OSError as error:
         return unknown_from(error)
 

@@ -217,7 +217,7 @@ DRIVER_CHECKS: tuple[Check, ...] = (
         reads="the module files below /lib/modules of the running kernel, and its modules.dep",
         rule="fail without a file that modprobe would find; it does not apply to driver containers",
         source="modprobe(8), depmod(8)",
-        needs=("driver.installed", "host.dkms-status"),
+        needs=("driver.installed", "host.dkms-status", "host.reboot-pending"),
         explains=("modprobe: FATAL: Module nvidia not found in directory /lib/modules/",),
         remedy=Remedy(
             "Build or install the module for the running kernel; DKMS needs the kernel's headers",
@@ -245,6 +245,10 @@ DRIVER_CHECKS: tuple[Check, ...] = (
             "host.nouveau-loaded",
             "host.module-signature",
             "host.competing-drivers",
+            "host.module-vermagic",
+            "host.cmdline",
+            "driver.load-errors",
+            "pci.gpu-supported",
         ),
         explains=(
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",

@@ -145,6 +145,8 @@ DRIVER_LOG_CHECKS: tuple[Check, ...] = (
             "host.competing-drivers",
             "pci.vfio-bound",
             "host.module-vermagic",
+            "pci.gpu-supported",
+            "pci.bars",
         ),
         explains=("No devices were found", "modprobe: ERROR: could not insert 'nvidia': No such device"),
         remedy=Remedy(

@@ -60,7 +60,7 @@ DRIVER_VERSION_CHECKS: tuple[Check, ...] = (
         rule="fail for open modules without the firmware of their version; proprietary ones: warn when only other "
         "versions are there",
         source="Linux, drivers/base/firmware_loader/main.c; NVIDIA's open modules, README",
-        needs=("driver.installed",),
+        needs=("driver.installed", "driver.version-mismatch"),
         explains=("RmInitAdapter failed!", "Direct firmware load for nvidia/ failed with error -2"),
         remedy=Remedy(
             "Reinstall the package that brings the firmware for the module's version; after an update that was not "

@@ -2,8 +2,8 @@
 
 TABLES: tuple[tuple[str, str], ...] = (
     ("cuda", "2026-09-01"),
-    ("cuda", "2026-09-01"),
     ("cuda_errors", "2026-09-01"),
+    ("known_bad_drivers", "2026-09-01"),
     ("mig", "2026-09-01"),
     ("nvlink", "2026-09-01"),
     ("pci_families", "2026-09-01"),

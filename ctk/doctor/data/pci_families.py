@@ -4,7 +4,7 @@ Source: the list of supported GPUs in the README of NVIDIA/open-gpu-kernel-modul
 Turing), and NVIDIA's announcement of July 2024 that Grace Hopper and Blackwell need the open modules.
 """
 
-TABLE_DATE = "2026-09-01"
+DATE = "2026-09-01"
 
 FIRST_OPEN_DEVICE = 0x1E00
 """Turing and later have the system processor that the open modules need; ids below are Volta and older."""

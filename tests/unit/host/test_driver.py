@@ -84,7 +84,8 @@ def test_libraries_are_told_by_their_names(tmp_path: Path) -> None:
             f"{LIBRARIES}/libnvidia-ml.so.1": Link("libnvidia-ml.so.570.144"),
             f"{LIBRARIES}/libcuda.so.570.144": "",
             f"{LIBRARIES}/libcudadebugger.so.570.144": "",
-            "/lib": Link("usr/lib"),
+            "/usr/lib/udev/rules.d/71-nvidia.rules": "",
+            "/usr/lib/udev/rules.d/60-other.rules": "",
             "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.580.95.05": "",
         },
     )
@@ -99,6 +100,8 @@ def test_libraries_are_told_by_their_names(tmp_path: Path) -> None:
     assert isinstance(driver.root_libraries, tuple)
     assert [library.version for library in driver.root_libraries] == ["580.95.05"]
     assert driver.traces == (DriverTrace("container", "/run/nvidia/driver"),)
+    assert driver.udev_rules == ("/usr/lib/udev/rules.d/71-nvidia.rules",)
+    assert driver.packages is None
 
 
 def test_firmware_is_looked_for_where_the_kernel_looks(tmp_path: Path) -> None:
