@@ -119,17 +119,23 @@ def check_boot_identity(snapshot: "Snapshot") -> Outcome:
 
 
 def _is_later(time: str, taken_at: str) -> bool:
-    """By more than what passes while ctk looks around."""
+    """By more than what passes while ctk looks around; a text that is no time is later than nothing."""
     from datetime import datetime, timedelta
 
-    return datetime.fromisoformat(time) > datetime.fromisoformat(taken_at) + timedelta(seconds=SLACK_SECONDS)
+    try:
+        return datetime.fromisoformat(time) > datetime.fromisoformat(taken_at) + timedelta(seconds=SLACK_SECONDS)
+    except (ValueError, TypeError):  # TypeError: only one of them has a time zone
+        return False
 
 
 def check_data_age(snapshot: "Snapshot") -> Outcome:
     """Old tables miss what is new; they are never a fault of the host."""
     from datetime import date
 
-    today = date.fromisoformat(snapshot.taken_at[:10])
+    try:
+        today = date.fromisoformat(snapshot.taken_at[:10])
+    except ValueError:
+        return unseen(Unknown("the snapshot does not say when it was taken"))
     old = [(name, day) for name, day in TABLES if (today - date.fromisoformat(day)).days > STALE_DAYS]
     if not old:
         return passed(f"all of ctk's tables are younger than {STALE_DAYS} days")

@@ -51,6 +51,8 @@ SINCE_NOW = {"taken_at": f"{max(day for _, day in TABLES)}T00:00:00Z"}
         ("collect.boot-identity", {"observer": make_observer(boot_id=None, newest_change=None)}, PASS),
         ("collect.data-age", {"taken_at": f"{min(day for _, day in TABLES)}T00:00:00Z"}, PASS),
         ("collect.data-age", {"taken_at": "2040-01-01T00:00:00Z"}, INFO),
+        ("collect.data-age", {"taken_at": "some day"}, UNKNOWN),
+        ("collect.boot-identity", {"kernel": make_kernel(booted_at="some day")}, PASS),
         ("collect.snapshot", {"observer": NOT_COLLECTED}, WARN),
         ("collect.snapshot", {"observer": Unknown("not recorded in this snapshot")}, WARN),
     ],
