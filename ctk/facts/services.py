@@ -55,6 +55,8 @@ class Services:
     fabric_log: tuple[FabricLogLine, ...] | None | Unknown = None
     imex_nodes: int | None | Unknown = None  # addresses in nodes_config.cfg; None = no such file
     imex_duplicates: int = 0
+    imex_domain: str | None | Unknown = None  # UP, DEGRADED or DOWN; None = the daemon does not run
+    imex_daemon: str | None | Unknown = None  # READY, WAITING_FOR_PEERS …
     imex_by_kubernetes: bool | Unknown = False  # the DRA driver starts it for each compute domain
     cuda_toolkits: tuple[CudaToolkit, ...] | Unknown = ()
 

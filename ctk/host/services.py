@@ -23,7 +23,7 @@ from ctk.facts.services import (
 )
 from ctk.host import Host
 from ctk.host.processes import Process, collect_processes, format_time, outside_containers
-from ctk.host.programs import collect_version, find_program, parse_version
+from ctk.host.programs import collect_version, find_program, parse_version, why_not_trusted
 from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
 from ctk.host.units import SYSTEM_FOLDERS, find_unit_file, is_masked
 
@@ -31,6 +31,8 @@ DRIVER_FOLDERS = ("/run/nvidia/driver/usr/bin", "/opt/nvidia/nvlsm/sbin", "/home
 FABRIC_CONFIG = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
 FABRIC_LOG = "/var/log/fabricmanager.log"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
+IMEX_TOOL = "nvidia-imex-ctl"
+IMEX_FOLDERS = ("/opt/nvidia/imex/bin", "/usr/local/nvidia/imex/bin")
 COMPUTE_DOMAINS = "/var/lib/kubelet/plugins/compute-domain.nvidia.com"
 LOG_TAIL_BYTES = 1 << 20
 LOG_LINES = 20
@@ -72,6 +74,7 @@ def collect_services(host: Host) -> Services:
     wanted = collect_wanted_units(host)
     services = tuple(_collect_service(host, daemon, processes, own, wanted) for daemon in DAEMONS)
     log_path = _fabric_log_path(host)
+    domain, daemon = _ask_imex(host, any(one.name == IMEX and one.running is True for one in services))
     nodes = _imex_nodes(host)
     return Services(
         services=services,
@@ -79,6 +82,8 @@ def collect_services(host: Host) -> Services:
         fabric_log=collect_fabric_log(host, log_path),
         imex_nodes=len(nodes) if isinstance(nodes, tuple) else nodes,
         imex_duplicates=len(nodes) - len(set(nodes)) if isinstance(nodes, tuple) else 0,
+        imex_domain=domain,
+        imex_daemon=daemon,
         imex_by_kubernetes=try_exists(host, COMPUTE_DOMAINS),
         cuda_toolkits=collect_cuda_toolkits(host),
     )
@@ -201,6 +206,41 @@ def _imex_nodes(host: Host) -> tuple[str, ...] | None | Unknown:
         return text
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
+
+
+def _ask_imex(host: Host, is_running: bool) -> tuple[str | None | Unknown, str | None | Unknown]:
+    """What IMEX's own tool says of the domain and of the daemon here; its command service answers at once or never."""
+    if not is_running:
+        return None, None
+    tool = find_program(host, (IMEX_TOOL,), IMEX_FOLDERS)
+    if not isinstance(tool, str):
+        reason = tool or Unknown(f"no {IMEX_TOOL}")
+        return reason, reason
+    distrust = why_not_trusted(host, tool) if host.is_live else ""
+    if distrust:
+        return Unknown(f"not run: {distrust}"), Unknown(f"not run: {distrust}")
+    domain, daemon = host.run((tool, "-N", "-j")), host.run((tool, "-q"))
+    return (
+        Unknown(domain.reason) if domain.returncode is None else parse_imex_domain(domain.stdout),
+        Unknown(daemon.reason) if daemon.returncode is None else parse_imex_daemon(daemon.stdout),
+    )
+
+
+def parse_imex_domain(text: str) -> str | Unknown:
+    """The status of the whole domain in the JSON of `nvidia-imex-ctl -N -j`; the nodes' own stand below it."""
+    import json
+
+    try:
+        status = json.loads(text)["status"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        status = None
+    return status.upper() if isinstance(status, str) and status else Unknown("nvidia-imex-ctl told no status")
+
+
+def parse_imex_daemon(text: str) -> str | Unknown:
+    """The one word of `nvidia-imex-ctl -q`."""
+    word = text.strip().upper()
+    return word if re.fullmatch(r"[A-Z_]+", word) else Unknown("nvidia-imex-ctl told no state")
 
 
 def collect_cuda_toolkits(host: Host) -> tuple[CudaToolkit, ...] | Unknown:

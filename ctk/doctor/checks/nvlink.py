@@ -189,6 +189,27 @@ def check_imex_nodes(snapshot: "Snapshot") -> Outcome:
     return passed(f"the list of IMEX nodes has {nodes} addresses", evidence)
 
 
+def check_imex_domain(snapshot: "Snapshot") -> Outcome:
+    """Every node of the domain has to be ready; one that waits for its peers will not import memory."""
+    services = _imex_facts(snapshot)
+    if isinstance(services, Outcome):
+        return services
+    domain, daemon = services.imex_domain, services.imex_daemon
+    if domain is None:
+        return skipped("no IMEX daemon runs here")
+    if isinstance(domain, Unknown):
+        return unseen(domain)
+    here = daemon if isinstance(daemon, str) else "unknown"
+    evidence = told(f"domain {domain}, this node {here}", "nvidia-imex-ctl -N -j")
+    if domain == "UP":
+        return passed("the IMEX domain is up", evidence)
+    if domain == "DEGRADED":
+        return warned(f"the IMEX domain is degraded; this node is {here}", evidence)
+    if domain == "DOWN":
+        return failed(f"the IMEX domain is down; this node is {here}", evidence)
+    return unseen(Unknown(f"nvidia-imex-ctl says {domain}, which this ctk does not know"))
+
+
 RESTART = Command("systemctl restart nvidia-fabricmanager", True, ("nvidia-fabricmanager",), True)
 
 NVLINK_CHECKS: tuple[Check, ...] = (
@@ -258,6 +279,24 @@ NVLINK_CHECKS: tuple[Check, ...] = (
         remedy=Remedy(
             "Start it on every node of the domain",
             (Command(f"systemctl enable --now {IMEX_UNIT}", restarts=(IMEX_UNIT,)),),
+        ),
+        fix="guarded",
+    ),
+    Check(
+        id="imex.domain",
+        title="domain state is healthy",
+        group=GROUP,
+        layer="L6",
+        severity=HIGH,
+        evaluate=check_imex_domain,
+        reads="nvidia-imex-ctl -N -j and -q, while the daemon runs",
+        rule="fail when the domain is DOWN, warn when it is DEGRADED",
+        source="IMEX guide, command service; the states are those that DCGM knows (dcgmlib, DcgmImexManager)",
+        needs=("imex.service",),
+        explains=("NCCL: MNNVL initialisation fails", "import of memory of another node fails"),
+        remedy=Remedy(
+            "Look which node is not ready and restart its daemon; all nodes need the same driver and IMEX",
+            (Command("nvidia-imex-ctl -N"), Command(f"systemctl restart {IMEX_UNIT}", restarts=(IMEX_UNIT,))),
         ),
         fix="guarded",
     ),

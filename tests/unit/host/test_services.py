@@ -6,7 +6,13 @@ import pytest
 
 from ctk.facts import Unknown
 from ctk.facts.services import FABRIC_MANAGER, IMEX, MPS, CudaToolkit, FabricLogLine, Service, Services
-from ctk.host.services import collect_services, parse_cuda_version, parse_fabric_log
+from ctk.host.services import (
+    collect_services,
+    parse_cuda_version,
+    parse_fabric_log,
+    parse_imex_daemon,
+    parse_imex_domain,
+)
 from tests.unit.host.trees import Link, Program, plant
 
 UNIT = "/usr/lib/systemd/system/nvidia-fabricmanager.service"
@@ -134,3 +140,33 @@ def test_cuda_toolkits_are_folders_with_a_compiler_or_a_version(tmp_path: Path) 
 @pytest.mark.parametrize("text", ["", "[]", '{"cuda": 5}', '{"cuda": {"version": 5}}', '{"cudart": {}}'])
 def test_strange_version_file_names_no_version(text: str) -> None:
     assert parse_cuda_version(text) is None
+
+
+def test_imex_is_asked_only_while_it_runs(tmp_path: Path) -> None:
+    tool: dict[str, str] = {"/usr/bin/nvidia-imex-ctl": Program("#!/bin/sh\n")}
+    assert look(tmp_path, tool).imex_domain is None
+    services = look(tmp_path, tool, running(800, "/usr/bin/nvidia-imex", "-c", "/etc/nvidia-imex/config.cfg"))
+    assert services.imex_domain == services.imex_daemon == Unknown("not run: --root")
+
+
+def test_imex_without_its_tool_is_not_known(tmp_path: Path) -> None:
+    assert look(tmp_path, running(800, "/usr/bin/nvidia-imex")).imex_domain == Unknown("no nvidia-imex-ctl")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('{"nodes": {"0": {"status": "READY"}}, "status": "up"}', "UP"),
+        ('{"nodes": {"0": {"status": "UNAVAILABLE"}}, "status": "DEGRADED"}', "DEGRADED"),
+        ('{"nodes": {"0": {"status": "READY"}}}', None),
+        ("Failed to read node configuration file", None),
+        ("", None),
+    ],
+)
+def test_status_of_the_domain_is_not_that_of_a_node(text: str, status: str | None) -> None:
+    assert parse_imex_domain(text) == (status or Unknown("nvidia-imex-ctl told no status"))
+
+
+def test_state_of_the_daemon_is_one_word() -> None:
+    assert parse_imex_daemon("READY\n") == "READY"
+    assert parse_imex_daemon("Failed to connect") == Unknown("nvidia-imex-ctl told no state")
