@@ -141,10 +141,24 @@ def _result(app: App, report: "Report", snapshot: "Snapshot", code: int, text: s
     from ctk.doctor.suppress import describe_suppressions
 
     said = describe_suppressions(snapshot, [check.id for check in ALL_CHECKS])
-    messages = tuple(Message("warning", line) for line in said)
+    messages = (*(Message("warning", line) for line in said), *_age(app, snapshot))
     errors = _errors(report, code) if app.json else ()
     data = _data(report, snapshot) if app.json else {}
     return Result(app.command, data, code, text, messages, errors)
+
+
+def _age(app: App, snapshot: "Snapshot") -> tuple[Message, ...]:
+    """What was true of a host days ago may not be any more."""
+    from datetime import UTC, datetime
+
+    if app.snapshot_file is None:
+        return ()
+    try:
+        days = (datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)).days
+    except (ValueError, TypeError):  # TypeError: a time without its zone
+        return (Message("warning", "the snapshot does not say when it was taken"),)
+    words = "a day" if days == 1 else f"{days} days"
+    return (Message("info", f"the snapshot was taken {words} ago, at {snapshot.taken_at}"),) if days > 0 else ()
 
 
 def _data(report: "Report", snapshot: "Snapshot") -> dict[str, object]:

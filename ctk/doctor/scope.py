@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from ctk.doctor.checks.applies import driver_traces
 from ctk.facts import Unknown
-from ctk.facts.driver import Driver
-from ctk.facts.modules import Modules
 from ctk.facts.pci import Pci
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def has_gpus_or_traces(snapshot: "Snapshot") -> bool:
     """False only where the PCI bus was looked at and nothing found; WSL and Jetson have GPUs that no bus shows."""
     if snapshot.system.wsl is not None or snapshot.system.jetson is True:
         return True
-    return _has_gpu(snapshot) or _has_driver(snapshot) or _has_toolkit(snapshot)
+    return _has_gpu(snapshot) or bool(driver_traces(snapshot)) or _has_toolkit(snapshot)
 
 
 def _has_gpu(snapshot: "Snapshot") -> bool:
@@ -25,17 +24,6 @@ def _has_gpu(snapshot: "Snapshot") -> bool:
     if isinstance(snapshot.pci, Unknown):
         return True
     return isinstance(snapshot.pci, Pci) and bool(snapshot.pci.gpus or snapshot.pci.switches)
-
-
-def _has_driver(snapshot: "Snapshot") -> bool:
-    """Loaded, on disk, or what an installation left."""
-    modules, driver = snapshot.modules, snapshot.driver
-    if isinstance(modules, Modules) and (modules.find_loaded("nvidia") or modules.files or modules.dkms):
-        return True
-    if not isinstance(driver, Driver):
-        return False
-    parts = (driver.libraries, driver.firmware, driver.traces)
-    return isinstance(driver.version, str) or any(isinstance(part, tuple) and part for part in parts)
 
 
 def _has_toolkit(snapshot: "Snapshot") -> bool:

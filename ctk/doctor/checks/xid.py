@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 GROUP = "Kernel log events: Xid and SXid"
 MANY_PER_MINUTE, STORM_PER_MINUTE = 10, 100
 RECOVERY_CODE = 154
+GONE = (79, 167)
+"""The GPU does not answer on the bus: nothing that is sent to it can reset it."""
 Answer = Outcome | tuple[Outcome, ...]
 
 
@@ -124,7 +126,8 @@ def _judge_grave(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"
             Evidence("recovery action: none", "nvmlDeviceGetFieldValues"),
             subject=address,
         )
-    return failed(f"GPU {address} had {_codes(events)}", *evidence, subject=address, remedy=_reset_remedy(address))
+    remedy = POWER_REMEDY if any(event.code in GONE for event in events) else _reset_remedy(address)
+    return failed(f"GPU {address} had {_codes(events)}", *evidence, subject=address, remedy=remedy)
 
 
 def _live_action(snapshot: "Snapshot", address: str) -> int | None:
@@ -216,6 +219,10 @@ def _count(number: int, word: str) -> str:
 
 
 BUG_REPORT = Command("nvidia-bug-report.sh")
+POWER_REMEDY = Remedy(
+    "Stop the jobs and switch the power off and on; if it happens again, check seat, cables and temperature",
+    (Command("systemctl poweroff", stops_containers=True, reboots=True), BUG_REPORT),
+)
 SUSPECT_REMEDY = Remedy("Test the GPU with nothing else on it", (Command("dcgmi diag -r 3", stops_containers=True),))
 
 
@@ -276,7 +283,7 @@ XID_CHECKS = (
         reads=READS,
         rule="a failure for each GPU with such a code since boot; a warning where NVML asks for no recovery now",
         source=SOURCE,
-        needs=LOG,
+        needs=(*LOG, "pci.fell-off-bus", "driver.gsp-state", "driver.rm-init-failed"),
         explains=("a program or nvidia-smi hangs", "CUDA error: the launch timed out and was terminated"),
         fix="disruptive",
     ),
@@ -291,7 +298,7 @@ XID_CHECKS = (
         rule="a failure for each GPU with a code that asks for a reset or for support; a warning where NVML asks for "
         "no recovery now; a note for what was only recorded, such as a remapped row",
         source=SOURCE,
-        needs=LOG,
+        needs=(*LOG, "pci.fell-off-bus", "pci.power-cable", "nvml.ecc-uncorrected", "nvml.row-remap-failed"),
         explains=(
             "CUDA error: uncorrectable ECC error encountered",
             "Unable to determine the device handle: GPU is lost",
@@ -308,7 +315,7 @@ XID_CHECKS = (
         reads="the last Xid 154 of each GPU, and the recovery action that NVML reports",
         rule="pass when NVML asks for none now; a failure with the named action otherwise",
         source=SOURCE,
-        needs=LOG,
+        needs=(*LOG, "nvml.recovery-action", "xid.hardware", "xid.driver"),
         explains=("programs do not start on one of the GPUs",),
         fix="disruptive",
     ),
@@ -323,7 +330,7 @@ XID_CHECKS = (
         rule=f"a warning above {MANY_PER_MINUTE} a minute for one device, a failure above {STORM_PER_MINUTE}; the "
         "numbers are ctk's own",
         source="ctk",
-        needs=LOG,
+        needs=(*LOG, "xid.hardware", "xid.driver", "sxid.fatal"),
         explains=("the disk of the logs fills up",),
         remedy=Remedy("Stop the program that the messages name, then look for the first of them"),
     ),

@@ -138,6 +138,44 @@ def test_strict_makes_a_warning_a_failure(tmp_path: Path) -> None:
     assert doctor(file, "--strict").code == 1
 
 
+@pytest.mark.parametrize(
+    ("taken_at", "words"),
+    [
+        ("2024-05-02T09:00:00Z", " days ago, at 2024-05-02T09:00:00Z"),
+        ("9999-01-01T00:00:00Z", None),
+        ("2024-05-02T09:00:00", "the snapshot does not say when it was taken"),
+        ("", "the snapshot does not say when it was taken"),
+    ],
+)
+def test_the_age_of_a_snapshot_is_told(tmp_path: Path, taken_at: str, words: str | None) -> None:
+    document = snapshot_to_document(snapshot_of("cpu-only", tmp_path / "host"))
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({**document, "taken_at": taken_at}))
+    answer = doctor(file)
+    assert answer.code == 4
+    assert words in answer.err if words is not None else answer.err == ""
+
+
+def test_what_decides_and_cannot_be_seen_is_exit_3(tmp_path: Path) -> None:
+    document = snapshot_to_document(snapshot_of("healthy-one-gpu", tmp_path / "host"))
+    document["pci"] = {"unknown": "no /sys"}
+    file = tmp_path / "blind.json"
+    file.write_text(json.dumps(document))
+    answer = doctor(file, "--json")
+    found = answer.json()
+    assert answer.code == found["exit_code"] == 3
+    assert (found["status"], found["data"]["verdict"]) == ("error", "incomplete")
+    assert found["errors"][0]["code"] == "incomplete"
+    assert doctor(file).out.startswith("Nothing that was looked at fails, but 1 deciding check could not look.\n")
+
+
+def test_a_root_without_anything_is_no_verdict(tmp_path: Path) -> None:
+    """A container without /sys, say: could not look is neither healthy nor broken."""
+    answer = ctk("--root", str(tmp_path), "doctor", "--json")
+    assert answer.json()["data"]["summary"]["fail"] == 0
+    assert answer.code in (3, 4)
+
+
 def test_suppressions_are_marked_and_what_is_wrong_with_them_is_said(tmp_path: Path) -> None:
     root = tmp_path / "host"
     snapshot_of("nouveau-bound", root)

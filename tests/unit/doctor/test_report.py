@@ -11,6 +11,7 @@ from ctk.facts.modules import Modules
 from ctk.facts.pci import Pci, PciFunction
 from ctk.facts.suppressions import Suppression, Suppressions
 from tests.builders import make_snapshot, make_system, make_tool
+from tests.driver_builders import make_loaded
 from tests.unit.doctor.rows import make_check, make_finding
 
 
@@ -108,7 +109,7 @@ NOTHING: dict[str, object] = {
         ({"pci": Unknown("no /sys")}, HEALTHY),
         ({"pci": Pci(functions=(make_gpu(),))}, HEALTHY),
         ({"toolkit": (make_tool(),)}, HEALTHY),
-        ({"driver": Driver(version="550.54.15")}, HEALTHY),
+        ({"modules": Modules(loaded=(make_loaded(),))}, HEALTHY),
         ({"driver": Driver(traces=(DriverTrace("tool", "/usr/bin/nvidia-smi"),))}, HEALTHY),
         ({"system": make_system(wsl=2)}, HEALTHY),
         ({"system": make_system(jetson=True)}, HEALTHY),
