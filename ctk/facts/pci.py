@@ -98,6 +98,7 @@ class Pci:
 
     functions: tuple[PciFunction, ...] = ()
     ports: tuple[PciFunction, ...] = ()
+    product: str | None | Unknown = None  # what the firmware calls the machine
     unreadable: tuple[str, ...] = ()  # addresses of functions whose vendor could not be read
 
     @property

@@ -15,6 +15,7 @@ from ctk.facts.nvml import Nvml
 from ctk.facts.observer import Observer
 from ctk.facts.pci import Pci
 from ctk.facts.services import Services
+from ctk.facts.smi import Smi
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
@@ -49,3 +50,4 @@ class Snapshot:
     services: Services | Unknown = NOT_COLLECTED
     conditions: Conditions | Unknown = NOT_COLLECTED
     cuda_probe: CudaProbe | None | Unknown = None  # None: it was not asked for (--probe)
+    smi: Smi | None | Unknown = NOT_COLLECTED

@@ -22,6 +22,7 @@ from ctk.host.pci import collect_pci
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
 from ctk.host.services import collect_services
+from ctk.host.smi import collect_smi
 from ctk.host.suppressions import collect_suppressions
 from ctk.host.system import collect_host_name, collect_system
 from ctk.host.toolkit import collect_toolkit
@@ -56,8 +57,11 @@ def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS, *, probe:
         driver=guard(lambda: collect_driver(host, system.kernel)),
         conditions=guard(lambda: collect_conditions(host)),
         services=guard(lambda: collect_services(host)),
-        nvml=guard(lambda: collect_nvml(host, nvml_seconds)),  # last: asking may wake GPUs, load modules, make nodes
+        nvml=(
+            nvml := guard(lambda: collect_nvml(host, nvml_seconds))
+        ),  # last: asking may wake GPUs, load modules, make nodes
         cuda_probe=guard(lambda: collect_cuda_probe(host)) if probe else None,
+        smi=guard(lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),
     )
 
 

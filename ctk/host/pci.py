@@ -9,6 +9,7 @@ from ctk.host.reading import ABSENT, unknown_from
 
 DEVICES = "/sys/bus/pci/devices"
 """Documentation/ABI/testing/sysfs-bus-pci in the kernel's tree describes the files below each device."""
+PRODUCT = "/sys/class/dmi/id/product_name"
 CONFIG_HEAD_BYTES = 64
 LINK_FILES = ("current_link_width", "max_link_width", "current_link_speed", "max_link_speed")
 ASLEEP = Unknown("the device sleeps, and looking would wake it")
@@ -31,6 +32,7 @@ def collect_pci(host: Host) -> Pci | None | Unknown:
     return Pci(
         functions=functions,
         ports=tuple(_collect_function(host, name) for name in above),
+        product=_text(host, PRODUCT),
         unreadable=tuple(name for name, vendor in vendors.items() if isinstance(vendor, Unknown)),
     )
 

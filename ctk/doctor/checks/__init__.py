@@ -4,6 +4,7 @@ from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.cuda import CUDA_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
+from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS
 from ctk.doctor.checks.driver_setup import DRIVER_SETUP_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
 from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
@@ -33,6 +34,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *DRIVER_VERSION_CHECKS,
     *DRIVER_LOG_CHECKS,
     *DRIVER_SETUP_CHECKS,
+    *DRIVER_PROBE_CHECKS,
     *XID_CHECKS,
     *SXID_CHECKS,
     *NVML_CHECKS,

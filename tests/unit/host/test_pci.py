@@ -26,6 +26,7 @@ RESOURCE = (
     + "0x0000000000000001 0x0000000000000002 0x0000000000000200\n"
 )
 FILES = {
+    "/sys/class/dmi/id/product_name": "DGXA100 920-23687-2531-001\n",
     f"{GPU}/vendor": "0x10de\n",
     f"{GPU}/device": "0x2330\n",
     f"{GPU}/class": "0x030200\n",
@@ -73,6 +74,7 @@ def test_gpu_and_the_port_above_it(tmp_path: Path) -> None:
     port = pci.find_port(gpu.upstream)
     assert port is not None
     assert port.max_link_width == 8
+    assert pci.product == "DGXA100 920-23687-2531-001"
 
 
 def test_sleeping_gpu_is_left_alone(tmp_path: Path) -> None:
