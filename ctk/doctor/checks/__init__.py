@@ -4,7 +4,7 @@ from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.cuda import CUDA_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
-from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS
+from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS, PCI_COUNT_CHECKS
 from ctk.doctor.checks.driver_setup import DRIVER_SETUP_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
 from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
@@ -13,6 +13,7 @@ from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.host_state import HOST_STATE_CHECKS
 from ctk.doctor.checks.nvlink import NVLINK_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
+from ctk.doctor.checks.nvml_load import NVML_LOAD_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
 from ctk.doctor.checks.nvml_probe import NVML_PROBE_CHECKS
 from ctk.doctor.checks.nvml_sharing import NVML_SHARING_CHECKS
@@ -30,6 +31,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *HOST_STATE_CHECKS,
     *PCI_CHECKS,
     *PCI_FAULT_CHECKS,
+    *PCI_COUNT_CHECKS,
     *DRIVER_CHECKS,
     *DRIVER_VERSION_CHECKS,
     *DRIVER_LOG_CHECKS,
@@ -39,6 +41,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *SXID_CHECKS,
     *NVML_CHECKS,
     *NVML_MEMORY_CHECKS,
+    *NVML_LOAD_CHECKS,
     *NVML_SHARING_CHECKS,
     *FABRIC_CHECKS,
     *NVLINK_CHECKS,

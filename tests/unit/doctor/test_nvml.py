@@ -7,6 +7,7 @@ import pytest
 
 from ctk.doctor.causes import find_causes
 from ctk.doctor.checks.nvml import NVML_CHECKS
+from ctk.doctor.checks.nvml_load import NVML_LOAD_CHECKS
 from ctk.doctor.checks.nvml_memory import NVML_MEMORY_CHECKS
 from ctk.doctor.checks.nvml_probe import NVML_PROBE_CHECKS
 from ctk.doctor.checks.nvml_sharing import NVML_SHARING_CHECKS
@@ -23,7 +24,7 @@ from tests.driver_builders import FIRST, SECOND, make_driver, make_function, mak
 from tests.nvml_builders import make_nvml, make_nvml_gpu, make_service, make_services
 from tests.unit.doctor.tables import Row, assert_row, params
 
-CHECKS = (*NVML_PROBE_CHECKS, *NVML_CHECKS, *NVML_MEMORY_CHECKS, *NVML_SHARING_CHECKS)
+CHECKS = (*NVML_PROBE_CHECKS, *NVML_CHECKS, *NVML_MEMORY_CHECKS, *NVML_LOAD_CHECKS, *NVML_SHARING_CHECKS)
 LOST = Unknown("GPU is lost (NVML 15)")
 HANG = NvmlHang(
     deadline_milliseconds=30000,
@@ -173,6 +174,29 @@ MEMORY_ROWS = [
     Row("nvml.row-remap-reserve", "none", one(remap_banks=(600, 0, 0, 0, 2)), "fail", "no spare row", SECOND),
     Row("nvml.row-remap-reserve", "strange", one(remap_banks=(1, 2)), "unknown"),
 ]
+LOAD_ROWS = [
+    Row("nvml.temperature", "cool", make_snapshot(), "pass", "34"),
+    Row("nvml.temperature", "warm", one(temperature_celsius=80), "warn", "7 °C below", SECOND),
+    Row("nvml.temperature", "hot", one(temperature_celsius=88), "fail", "too hot", SECOND),
+    Row("nvml.temperature", "margin-counts-first", one(temperature_celsius=88, temperature_margin_celsius=30), "pass"),
+    Row("nvml.temperature", "no-margin-left", one(temperature_margin_celsius=-1), "fail", "too hot", SECOND),
+    Row("nvml.temperature", "no-threshold", answers(gpus=(make_nvml_gpu(temperature_slowdown_celsius=None),)), "skip"),
+    Row("nvml.temperature", "closed", one(temperature_celsius=NOBODY), "unknown"),
+    Row("nvml.throttle", "idle", make_snapshot(), "pass", "idle"),
+    Row("nvml.throttle", "power-cap", one(clocks_event_reasons=4, clocks_event_reasons_later=4), "pass", "idle"),
+    Row(
+        "nvml.throttle", "brake", one(clocks_event_reasons=0x80, clocks_event_reasons_later=0x88), "fail", "power brake"
+    ),
+    Row("nvml.throttle", "one-sample-only", one(clocks_event_reasons=0x48, clocks_event_reasons_later=1), "pass"),
+    Row(
+        "nvml.throttle", "heat", one(clocks_event_reasons=0x20, clocks_event_reasons_later=0x20), "warn", "heat", SECOND
+    ),
+    Row("nvml.throttle", "not-told", answers(gpus=(make_nvml_gpu(clocks_event_reasons=None),)), "skip"),
+    Row("nvml.throttle", "closed", one(clocks_event_reasons_later=NOBODY), "unknown"),
+    Row("nvml.pcie-replay", "few", one(pcie_replays=100), "pass"),
+    Row("nvml.pcie-replay", "many", one(pcie_replays=101), "warn", "101 packets", SECOND),
+    Row("nvml.pcie-replay", "not-told", make_snapshot(), "skip"),
+]
 SHARING_ROWS = [
     Row("nvml.compute-mode", "default", make_snapshot(), "pass"),
     Row("nvml.compute-mode", "prohibited", one(compute_mode=2), "fail", "no compute work", SECOND),
@@ -203,7 +227,7 @@ SHARING_ROWS = [
 ]
 
 
-@pytest.mark.parametrize("row", params((*PROBE_ROWS, *MEMORY_ROWS, *SHARING_ROWS)))
+@pytest.mark.parametrize("row", params((*PROBE_ROWS, *MEMORY_ROWS, *LOAD_ROWS, *SHARING_ROWS)))
 def test_check_says(row: Row) -> None:
     assert_row(CHECKS, row)
 
