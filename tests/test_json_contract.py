@@ -112,7 +112,7 @@ FAILURES = [
     (("runtime", "rollback", "nothing"), 3),
     (("runtime", "rollback"), 2),
     (("runtime", "status", "--config=/etc"), 3),
-    (("runtime", "status", "--snapshot=x"), 2),
+    (("runtime", "status", "--snapshot=x"), 3),
     (("runtime", "history", "--snapshot=x"), 2),
     (("info", "--snapshot=/nowhere"), 3),
     (("config", "get", "bogus"), 2),

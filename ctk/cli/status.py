@@ -8,11 +8,12 @@ from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
 from ctk.cli.output import show_traceback
 from ctk.cli.paths import absolute_path, shown_error, shown_path
-from ctk.errors import EXIT_FAILED, EXIT_OK, CtkError, NotApplicable, UsageFault
+from ctk.errors import EXIT_FAILED, EXIT_OK, CtkError, NotApplicable, ReadFault, UsageFault
+from ctk.facts import Unknown
 from ctk.result import Message, Result, error_info
-from ctk.runtime.request import DEFAULT_RUNTIME_NAME, Request, check_request
-from ctk.runtime.status import RuntimeStatus, collect_status
-from ctk.runtime.targets import Target, choose_targets, found_targets
+from ctk.runtime.request import DEFAULT_RUNTIME_NAME, ENGINE_NAMES, Request, check_request
+from ctk.runtime.status import RuntimeStatus, collect_status, recorded_status
+from ctk.runtime.targets import OWNED_BY_DOCKER, Target, choose_targets, found_targets
 
 if TYPE_CHECKING:
     from ctk.host import Host
@@ -55,14 +56,31 @@ def _document(name: str, engines: list[dict[str, object]]) -> dict[str, object]:
 
 
 def _rows(app: App, request: Request, name: str) -> list[RuntimeStatus]:
-    if app.snapshot_file is not None:
-        raise UsageFault(
-            "runtime status reads configuration files, which a snapshot does not hold",
-            hint="Leave out --snapshot, or use: ctk info --snapshot FILE",
-        )
     check_request(request._replace(name=name))
+    if app.snapshot_file is not None:
+        return _recorded_rows(app, request, name)
     host = app.host()
     return [collect_status(host, target, name) for target in _targets(host, request)]
+
+
+def _recorded_rows(app: App, request: Request, name: str) -> list[RuntimeStatus]:
+    if request.config is not None:
+        raise UsageFault("a snapshot holds no files: --config cannot be used with --snapshot")
+    engines = app.snapshot().engines
+    if isinstance(engines, Unknown):
+        raise ReadFault(f"cannot tell the engines of this snapshot: {engines.reason}", path=app.snapshot_file)
+    wanted = (request.engine,) if request.engine not in (None, "auto") else ENGINE_NAMES
+    found = [
+        record
+        for record in engines
+        if record.engine in wanted and request.installation in (None, record.installation)
+        if record.installation not in OWNED_BY_DOCKER
+    ]
+    if not found:
+        raise NotApplicable(
+            "cannot show a status: the snapshot has no such engine", hint="See: ctk info --snapshot FILE"
+        )
+    return [recorded_status(record, name) for record in found]
 
 
 def _targets(host: "Host", request: Request) -> tuple[Target, ...]:
@@ -107,7 +125,7 @@ def _screen(host: "Host", row: RuntimeStatus, name: str) -> str:
     config = shown_path(host, row.target.config)
     lines = [
         f"{row.target.engine} ({row.target.installation})",
-        f"  configuration  {config}{'' if host.exists(row.target.config) else ' (not there)'}",
+        f"  configuration  {config}{' (not there)' if row.config_exists is False else ''}",
     ]
     view = row.view
     if view is None:

@@ -1,11 +1,11 @@
-"""containerd: where the nvidia runtime goes in its files, and what they say of it; opens no file, runs no program."""
+"""containerd: where the nvidia runtime goes in its files; opens no file, runs no program."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.edit.compare import is_equal, lookup
-from ctk.engines.base import EditOutcome, Layer, RuntimeSpec, RuntimeView
+from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
 from ctk.engines.containerd_inherit import (
     BUILT_IN_DEFAULT,
     RUNC_TYPE,
@@ -28,8 +28,6 @@ from ctk.engines.containerd_layout import (
 )
 from ctk.engines.layers import Path, Table, look_up
 from ctk.errors import CtkError, ParseFault, SelfCheckFault
-
-ALWAYS_READ = frozenset({"config-version"})  # looking at files is always allowed
 
 
 class Destination(NamedTuple):
@@ -364,35 +362,4 @@ def _missing_imports(layout: Layout, target: str) -> list[str]:
     ]
 
 
-def view(
-    layers: tuple[Layer, ...],
-    name: str,
-    engine: tuple[int, int] | None = None,
-    *,
-    merged_elsewhere: str | None = None,
-) -> RuntimeView:
-    """What the files that are in force say about the runtime `name` today; key by key if the engine is unknown.
-
-    merged_elsewhere: a file that another program merges in without an import (k0s). Raises ParseFault.
-    """
-    layout = read_layout(layers, engine, ALWAYS_READ, merged_elsewhere=merged_elsewhere)
-    section = layout.effective()
-    entry = look_up(section, ("containerd", "runtimes", name))
-    default = look_up(section, ("containerd", "default_runtime_name"))
-    cdi = look_up(section, ("enable_cdi",))
-    options = entry.get("options") if isinstance(entry, Mapping) else None
-    binary = options.get("BinaryName", options.get("Runtime")) if isinstance(options, Mapping) else None
-    homes = (document for document in reversed(layout.active) if look_up(document.content, layout.runtime(name)))
-    home = next(homes, None) if isinstance(entry, Mapping) else None
-    return RuntimeView(
-        registered=isinstance(entry, Mapping),
-        path=binary if isinstance(binary, str) else None,
-        file=home.path if home else None,
-        is_default=default == name,
-        default_runtime=default if isinstance(default, str) else None,
-        cdi_enabled=cdi if isinstance(cdi, bool) else None,
-        options=options if isinstance(options, Mapping) else {},
-    )
-
-
-__all__ = ["Destination", "Workspace", "changed_texts", "configure", "import_covers", "view"]
+__all__ = ["Destination", "Workspace", "changed_texts", "configure", "import_covers"]

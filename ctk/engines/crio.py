@@ -213,6 +213,14 @@ def _prove(documents: tuple[Document, ...], outcome: EditOutcome, spec: RuntimeS
             )
 
 
+def runtime_names(layers: tuple[Layer, ...]) -> tuple[str, ...]:
+    """The runtimes that the files have. Raises ParseFault."""
+    documents = parse_layers(layers)
+    check_types(documents)
+    runtimes = look_up(merge(documents), (*RUNTIME, "runtimes"))
+    return tuple(runtimes) if isinstance(runtimes, Mapping) else ()
+
+
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
     """What the files say about the runtime `name` today. Raises ParseFault."""
     documents = parse_layers(layers)

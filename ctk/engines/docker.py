@@ -267,6 +267,12 @@ def _other_default(file: DaemonFile, spec: RuntimeSpec) -> list[str]:
     ]
 
 
+def runtime_names(layers: tuple[Layer, ...]) -> tuple[str, ...]:
+    """The runtimes that daemon.json has. Raises ParseFault."""
+    runtimes = parse(layers).typed(RUNTIMES, dict, "an object")
+    return tuple(runtimes) if isinstance(runtimes, dict) else ()
+
+
 def view(layers: tuple[Layer, ...], name: str) -> RuntimeView:
     """What daemon.json says about the runtime `name`. Raises ParseFault."""
     file = parse(layers)

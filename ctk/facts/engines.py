@@ -16,6 +16,38 @@ class EngineFlag(Record):
     line: int | None = None
 
 
+class EngineRuntime(Record):
+    """One runtime entry of an engine's files. fault: what is wrong with its program, "" if nothing."""
+
+    name: str
+    path: str | None
+    file: str | None
+    fault: str = ""
+
+
+class EngineFiles(Record):
+    """What the files of one installation say, read as the engine reads them.
+
+    changed_at: when the newest of them, changed_path, was changed; RFC 3339, UTC.
+    """
+
+    runtimes: tuple[EngineRuntime, ...]
+    default_runtime: str | None
+    cdi_enabled: bool | None
+    changed_at: str | None = None
+    changed_path: str | None = None
+
+
+class EngineDaemon(Record):
+    """What the running daemon itself says (Docker only). runtimes: names and the paths it uses for them."""
+
+    runtimes: tuple[EngineRuntime, ...]
+    default_runtime: str
+
+
+NOT_READ = Unknown("not read in this run")
+
+
 class EngineInstallation(Record):
     """One installed engine. Paths are paths of the host (below --root), never of the machine that looked.
 
@@ -42,4 +74,6 @@ class EngineInstallation(Record):
     pid: int | None = None
     running_since: str | None | Unknown = None  # RFC 3339, UTC
     user: str | None = None  # the owner of a rootless installation
+    files: EngineFiles | Unknown = NOT_READ
+    daemon: EngineDaemon | None | Unknown = NOT_READ
     used_by: tuple[str, ...] = ()  # "kubelet", "docker", "nerdctl", "k3s" …: who is known to use it

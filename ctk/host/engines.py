@@ -119,7 +119,9 @@ def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple
             answer = find_program(host, row.binaries)
             if isinstance(answer, Unknown) and not row.per_user:
                 return answer
-    return tuple(item._replace(version=engine_version(host, item)) for item in found)
+    from ctk.host.engine_files import add_files
+
+    return tuple(add_files(host, item._replace(version=engine_version(host, item))) for item in found)
 
 
 def _collect_installation(

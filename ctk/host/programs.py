@@ -83,6 +83,28 @@ def parse_version(text: str) -> str | None:
     return match.group(1).rstrip(".+~-") if match else None
 
 
+def program_fault(host: Host, path: str) -> str:
+    """What is wrong with the program at a path, or with a name that is looked up in PATH; "" if nothing."""
+    if "/" not in path:
+        found = find_program(host, (path,))
+        return (
+            program_fault(host, found)
+            if isinstance(found, str)
+            else f"there is no program {path!r} in PATH or the system's folders"
+        )
+    if not path.startswith("/"):
+        return f"{path!r} is neither a name nor an absolute path"
+    try:
+        mode = host.stat(path).st_mode
+    except FileNotFoundError:
+        return f"{path} does not exist"
+    except OSError as error:
+        return f"{path} cannot be looked at ({error.strerror})"
+    if not stat.S_ISREG(mode):
+        return f"{path} is not a file"
+    return "" if mode & 0o111 else f"{path} is not executable"
+
+
 def why_not_trusted(host: Host, path: str) -> str:
     """Why running the program would hand our rights to somebody else; empty when all is well.
 

@@ -1,6 +1,5 @@
 """Whether the runtime's program exists where the entry will say; reads, runs nothing."""
 
-import stat
 from typing import TYPE_CHECKING
 
 from ctk.errors import Refused
@@ -30,25 +29,6 @@ def check_runtime_binary(host: "Host", path: str, forced: frozenset[str]) -> tup
 
 def binary_fault(host: "Host", path: str) -> str:
     """What is wrong with a program's path, "" if nothing."""
-    if "/" not in path:
-        return _name_fault(host, path)
-    if not path.startswith("/"):
-        return f"{path!r} is neither a name nor an absolute path"
-    try:
-        status = host.stat(path)
-    except FileNotFoundError:
-        return f"{path} does not exist"
-    except OSError as error:
-        return f"{path} cannot be looked at ({error.strerror})"
-    if not stat.S_ISREG(status.st_mode):
-        return f"{path} is not a file"
-    return "" if status.st_mode & 0o111 else f"{path} is not executable"
+    from ctk.host.programs import program_fault
 
-
-def _name_fault(host: "Host", name: str) -> str:
-    from ctk.host.programs import find_program
-
-    found = find_program(host, (name,))
-    if not isinstance(found, str):
-        return f"there is no program {name!r} in PATH or the system's folders"
-    return binary_fault(host, found)
+    return program_fault(host, path)

@@ -158,7 +158,7 @@ def _desktop_warning(host: "Host") -> tuple[str, ...]:
 
 
 def _plan_containerd(host: "Host", request: Request, target: Target, spec: RuntimeSpec) -> Planned:
-    from ctk.engines import containerd
+    from ctk.engines import containerd, containerd_view
     from ctk.runtime.treatments import place_of
 
     place = place_of(host, request, target, spec)
@@ -195,7 +195,7 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         target,
         sources,
         outcome,
-        view=partial(containerd.view, merged_elsewhere=destination.drop_in if destination.foreign_main else None),
+        view=partial(containerd_view.view, merged_elsewhere=destination.drop_in if destination.foreign_main else None),
         facts={"runtime": spec.name, "default_before": _default_before(layers) if outcome.texts else ""},
         home=outcome.home or place.config,
     )
@@ -232,9 +232,9 @@ def _check_copy_stays_private(sources: tuple[Source, ...], outcome: EditOutcome)
 
 
 def _default_before(layers: tuple[Layer, ...]) -> str:
-    from ctk.engines import containerd
+    from ctk.engines import containerd_view
 
-    return containerd.view(layers, "").default_runtime or ""
+    return containerd_view.view(layers, "").default_runtime or ""
 
 
 def _containerd_dump(host: "Host", request: Request, target: Target, config: str) -> Mapping[str, object] | None:

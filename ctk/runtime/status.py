@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctk.engines.base import RuntimeView
-from ctk.errors import CtkError
+from ctk.errors import CtkError, ReadFault
 from ctk.facts import Unknown
+from ctk.facts.engines import EngineDaemon, EngineInstallation
 from ctk.runtime.binaries import binary_fault
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_containerd, read_crio, read_source
@@ -34,6 +35,7 @@ class RuntimeStatus(NamedTuple):
     daemon: str
     daemon_detail: str
     error: CtkError | None = None
+    config_exists: bool | Unknown = True
 
 
 def collect_status(host: "Host", target: Target, name: str) -> RuntimeStatus:
@@ -44,8 +46,28 @@ def collect_status(host: "Host", target: Target, name: str) -> RuntimeStatus:
     except CtkError as error:
         return RuntimeStatus(target, None, "", FILES_ONLY, "the files cannot be read", error)
     fault = binary_fault(host, view.path) if view.path else ""
-    daemon, detail = _daemon(host, target, sources, view, name)
-    return RuntimeStatus(target, view, fault, daemon, detail)
+    state, detail = _live_daemon(host, target, sources, view, name)
+    return RuntimeStatus(target, view, fault, state, detail, config_exists=sources[0].data is not None)
+
+
+def recorded_status(record: EngineInstallation, name: str) -> RuntimeStatus:
+    """The same from a snapshot, which holds what the files and the daemon said of runtimes."""
+    target = Target(record.engine, record.installation, record.config_path, record)
+    files = record.files
+    if isinstance(files, Unknown):
+        error = ReadFault(f"cannot tell the runtimes of {record.config_path}: {files.reason}", path=record.config_path)
+        return RuntimeStatus(target, None, "", FILES_ONLY, "the files were not read", error)
+    entry = next((item for item in files.runtimes if item.name == name), None)
+    view = RuntimeView(
+        registered=entry is not None,
+        path=entry.path if entry else None,
+        file=entry.file if entry else None,
+        is_default=files.default_runtime == name,
+        default_runtime=files.default_runtime,
+        cdi_enabled=files.cdi_enabled,
+    )
+    state, detail = _judge(record, record.daemon, view, name, files.changed_at, files.changed_path)
+    return RuntimeStatus(target, view, entry.fault if entry else "", state, detail, config_exists=record.config_exists)
 
 
 def _sources(host: "Host", target: Target) -> tuple[Source, ...]:
@@ -66,59 +88,72 @@ def _merged(host: "Host", target: Target) -> str | None:
 
 
 def _view(host: "Host", target: Target, sources: tuple[Source, ...], name: str) -> RuntimeView:
-    from ctk.engines import containerd, crio, docker
+    from ctk.engines import containerd_view, crio, docker
 
     layers = tuple(source.layer() for source in sources)
     if target.engine == "containerd":  # its version decides only how several files are merged
         version = containerd_version(host, target) if len(layers) > 1 else None
-        return containerd.view(layers, name, version, merged_elsewhere=_merged(host, target))
+        return containerd_view.view(layers, name, version, merged_elsewhere=_merged(host, target))
     views = {"docker": docker.view, "crio": crio.view}
     return views[target.engine](layers, name)
 
 
-def _daemon(host: "Host", target: Target, sources: tuple[Source, ...], view: RuntimeView, name: str) -> tuple[str, str]:
-    record = target.record
-    running = record.running if record else False
-    if isinstance(running, Unknown):
-        return FILES_ONLY, f"not known, file view only: {running.reason}"
-    if not running:
+def _live_daemon(
+    host: "Host", target: Target, sources: tuple[Source, ...], view: RuntimeView, name: str
+) -> tuple[str, str]:
+    from ctk.host.engine_files import collect_engine_daemon
+    from ctk.host.processes import format_time
+
+    if target.record is None:
         return NOT_RUNNING, "daemon not running: file view only"
-    if target.engine == "docker":
-        return _docker(host, target, view, name)
-    return _by_time(host, target, sources)
+    times = [(host.stat(source.path).st_mtime, source.path) for source in sources if source.data is not None]
+    changed, path = max(times, default=(None, None))
+    daemon = collect_engine_daemon(host, target.record)
+    return _judge(target.record, daemon, view, name, None if changed is None else format_time(changed), path)
 
 
-def _docker(host: "Host", target: Target, view: RuntimeView, name: str) -> tuple[str, str]:
-    """dockerd tells its runtimes itself."""
-    from ctk.host.docker_api import collect_docker_info
+def _judge(
+    record: EngineInstallation,
+    daemon: EngineDaemon | None | Unknown,
+    view: RuntimeView,
+    name: str,
+    changed_at: str | None,
+    changed_path: str | None,
+) -> tuple[str, str]:
+    """Whether the running daemon agrees with the files: by its own word where it can be asked, else by time."""
+    if isinstance(record.running, Unknown):
+        return FILES_ONLY, f"not known, file view only: {record.running.reason}"
+    if not record.running:
+        return NOT_RUNNING, "daemon not running: file view only"
+    if isinstance(daemon, Unknown):
+        return FILES_ONLY, f"daemon not reachable: file view only ({daemon.reason})"
+    if daemon is not None:
+        return _by_word(record, daemon, view, name)
+    return _by_time(record.running_since, changed_at, changed_path)
 
-    info = collect_docker_info(host, target.socket)
-    if isinstance(info, Unknown):
-        return FILES_ONLY, f"daemon not reachable: file view only ({info.reason})"
-    if view.registered and name not in info.runtimes:
+
+def _by_word(record: EngineInstallation, daemon: EngineDaemon, view: RuntimeView, name: str) -> tuple[str, str]:
+    known = {item.name: item.path for item in daemon.runtimes}
+    if view.registered and name not in known:
         return PENDING, f"restart pending: the running daemon does not know {name!r} yet"
-    if not view.registered and name in info.runtimes:
-        return LOST, f"will be lost at next restart: the daemon knows {name!r}, {target.config} does not"
-    if view.registered and view.path and info.runtimes.get(name) not in ("", view.path):
-        return PENDING, f"restart pending: the running daemon uses {info.runtimes[name]}, the file says {view.path}"
+    if not view.registered and name in known:
+        return LOST, f"will be lost at next restart: the daemon knows {name!r}, {record.config_path} does not"
+    if view.registered and view.path and known[name] not in (None, view.path):
+        return PENDING, f"restart pending: the running daemon uses {known[name]}, the file says {view.path}"
     default = view.default_runtime or "runc"
-    if info.default_runtime != default:
-        return PENDING, f"restart pending: the running daemon's default is {info.default_runtime!r}, not {default!r}"
+    if daemon.default_runtime != default:
+        return PENDING, f"restart pending: the running daemon's default is {daemon.default_runtime!r}, not {default!r}"
     return AGREES, "the running daemon agrees"
 
 
-def _by_time(host: "Host", target: Target, sources: tuple[Source, ...]) -> tuple[str, str]:
+def _by_time(since: str | None | Unknown, changed_at: str | None, path: str | None) -> tuple[str, str]:
     """containerd and CRI-O read their files once, when they start: a file that is newer is not in force yet."""
     from datetime import datetime
 
-    since = target.record.running_since if target.record else None
     if not isinstance(since, str):
         return FILES_ONLY, "when the daemon started is not known: file view only"
     started = datetime.fromisoformat(since).timestamp()
-    for source in sources:
-        if source.data is None:
-            continue
-        changed = host.stat(source.path).st_mtime
-        if changed > started + 1:  # the start time is known to about a second
-            return PENDING, f"restart pending: {source.path} was changed after the daemon started ({since})"
+    if changed_at is not None and datetime.fromisoformat(changed_at).timestamp() > started + 1:
+        # the start time is known to about a second
+        return PENDING, f"restart pending: {path} was changed after the daemon started ({since})"
     return AGREES, f"the daemon started ({since}) after the last change of its files"

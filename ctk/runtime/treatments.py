@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctk.change.plan import FileChange, Plan
 from ctk.engines.base import RuntimeSpec
-from ctk.engines.containerd import Destination, view
+from ctk.engines.containerd import Destination
 from ctk.engines.containerd_layout import import_covers, read_layout
 from ctk.engines.containerd_template import add_runtime, is_template, names_ours, names_runtime
+from ctk.engines.containerd_view import view
 from ctk.engines.installations import GO_TEMPLATE_BASE, K0S_MARKER
 from ctk.errors import CtkError, ParseFault, Refused, UsageFault
 from ctk.host.paths import display_path

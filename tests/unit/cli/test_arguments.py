@@ -113,7 +113,6 @@ def test_force_is_repeatable() -> None:
         (("runtime", "unconfigure", "--snapshot=x.json"), "snapshot"),
         (("runtime", "unconfigure", "--restart"), "--restart"),
         (("runtime", "status", "--runtime=podman"), "'podman'"),
-        (("runtime", "status", "--snapshot=x.json"), "snapshot"),
         (("runtime", "history", "--snapshot=x.json"), "snapshot"),
         (("runtime", "rollback"), "'ID'"),
         (("runtime", "rollback", "x", "--snapshot=x.json"), "snapshot"),

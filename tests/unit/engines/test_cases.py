@@ -9,7 +9,7 @@ import pytest
 
 from ctk.edit.compare import edited_only, lookup
 from ctk.edit.text import ConfigText
-from ctk.engines import containerd, containerd_remove, crio, crio_remove, docker, docker_remove
+from ctk.engines import containerd, containerd_remove, containerd_view, crio, crio_remove, docker, docker_remove
 from ctk.engines.base import EditOutcome, Layer, RuntimeView
 from ctk.errors import CtkError
 from tests.edit_cases import Case, as_layers, load_cases
@@ -62,7 +62,7 @@ UNCONFIGURE: dict[str, Callable[[Case, Layers, Originals], EditOutcome]] = {
 }
 VIEW: dict[str, Callable[[Layers, str], RuntimeView]] = {
     "docker": docker.view,
-    "containerd": containerd.view,
+    "containerd": containerd_view.view,
     "crio": crio.view,
 }
 
@@ -71,7 +71,7 @@ def view_of(case: Case, layers: Layers) -> RuntimeView:
     """What the engine's files say of the case's runtime; a file that another program merges in counts, too."""
     if case.asked.destination.get("foreign_main"):
         drop_in = str(case.asked.destination["drop_in"])
-        return containerd.view(layers, case.asked.spec.name, merged_elsewhere=drop_in)
+        return containerd_view.view(layers, case.asked.spec.name, merged_elsewhere=drop_in)
     return VIEW[case.engine](layers, case.asked.spec.name)
 
 

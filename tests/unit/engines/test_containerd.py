@@ -9,7 +9,7 @@ import pytest
 
 from ctk.edit.compare import edited_only
 from ctk.edit.text import decode_config
-from ctk.engines import containerd, containerd_remove
+from ctk.engines import containerd, containerd_remove, containerd_view
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
 from ctk.engines.containerd import Destination
 from ctk.errors import Refused
@@ -151,8 +151,8 @@ def test_of_two_names_the_other_stays_whole(path: Path, first: str) -> None:
             continue
         both = after(one, other.configure(one))
         left = after(both, run.unconfigure(both, layers))
-        assert not containerd.view(left, first, engine).registered
-        view = containerd.view(left, second, engine)
+        assert not containerd_view.view(left, first, engine).registered
+        view = containerd_view.view(left, second, engine)
         assert (view.registered, view.path) == (True, "/usr/bin/b")
         alone = after(layers, other.configure(layers))
         assert [tomllib.loads(layer.text or "") for layer in left] == [

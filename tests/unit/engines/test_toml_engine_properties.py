@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctk.edit.compare import edited_only
-from ctk.engines import containerd, containerd_remove, crio, crio_remove
+from ctk.engines import containerd, containerd_remove, containerd_view, crio, crio_remove
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
 from ctk.engines.containerd import Destination
 from ctk.engines.containerd_layout import read_layout
@@ -83,7 +83,7 @@ def check_containerd(
         return False
     new = after(start, outcome)
     assert containerd.configure(new, spec, destination, engine=engine, dump=dump).texts == {}
-    assert containerd.view(new, spec.name, engine).path == spec.path
+    assert containerd_view.view(new, spec.name, engine).path == spec.path
     assert not any("leak" in (layer.text or "") for layer in new), "a dump only gives the default runtime's own keys"
     check_foreign(start, new, outcome, spec, engine)
     back = containerd_remove.unconfigure(new, spec.name, originals(start), engine=engine)
