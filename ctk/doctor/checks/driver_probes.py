@@ -73,7 +73,7 @@ def check_smi(snapshot: "Snapshot") -> Outcome:
 
 NOT_PROBED = "not asked: no --probe"
 
-DRIVER_PROBE_CHECKS: tuple[Check, ...] = (
+PCI_COUNT_CHECKS: tuple[Check, ...] = (
     Check(
         id="pci.expected-count",
         title="the number and model of GPUs is the expected one",
@@ -95,6 +95,9 @@ DRIVER_PROBE_CHECKS: tuple[Check, ...] = (
             ),
         ),
     ),
+)
+
+DRIVER_PROBE_CHECKS: tuple[Check, ...] = (
     Check(
         id="driver.smi",
         title="nvidia-smi runs and its exit code is understood",

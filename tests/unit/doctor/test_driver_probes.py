@@ -2,7 +2,7 @@
 
 import pytest
 
-from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS
+from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS, PCI_COUNT_CHECKS
 from ctk.doctor.data.machines import expected_gpus
 from ctk.facts import Unknown
 from ctk.facts.smi import Smi
@@ -47,7 +47,7 @@ ROWS = [
 
 @pytest.mark.parametrize("row", params(ROWS))
 def test_check_says(row: Row) -> None:
-    assert_row(DRIVER_PROBE_CHECKS, row)
+    assert_row((*PCI_COUNT_CHECKS, *DRIVER_PROBE_CHECKS), row)
 
 
 @pytest.mark.parametrize(
