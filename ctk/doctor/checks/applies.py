@@ -132,3 +132,12 @@ def version_tuple(version: str) -> tuple[int, ...]:
             break
         numbers.append(int(part))
     return tuple(numbers)
+
+
+def recovery_asked(snapshot: "Snapshot", address: str) -> int | None:
+    """The recovery that NVML asks for on a GPU now, 0 for none; None where it has no such answer, or was not asked."""
+    nvml = snapshot.nvml
+    if nvml is None or isinstance(nvml, Unknown) or isinstance(nvml.gpus, Unknown):
+        return None
+    found = next((gpu for gpu in nvml.gpus if gpu.address == address), None)
+    return found.recovery_action if found is not None and isinstance(found.recovery_action, int) else None

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import elsewhere, gpus, no_gpu_here
+from ctk.doctor.checks.applies import elsewhere, gpus, no_gpu_here, recovery_asked
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote, quote_event, with_addresses
 from ctk.doctor.model import (
     CRITICAL,
@@ -16,6 +16,7 @@ from ctk.doctor.model import (
     passed,
     skipped,
     unseen,
+    warned,
 )
 from ctk.facts import Unknown
 
@@ -112,14 +113,14 @@ def check_gsp_state(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
     if not events:
         return passed(none_seen(log, "no GPU's system processor stopped answering"))
     by_gpu = {event.address: event for event in events}
-    return tuple(
-        failed(
-            f"the system processor of GPU {address} does not answer the driver",
-            quote_event(event, log),
-            subject=address,
-        )
-        for address, event in by_gpu.items()
-    )
+    return tuple(_judge_gsp(snapshot, quote_event(event, log), address) for address, event in by_gpu.items())
+
+
+def _judge_gsp(snapshot: "Snapshot", evidence: Evidence, address: str) -> Outcome:
+    """A reset may have mended it since."""
+    if recovery_asked(snapshot, address) == 0:
+        return warned(f"the system processor of GPU {address} did not answer; it does now", evidence, subject=address)
+    return failed(f"the system processor of GPU {address} does not answer the driver", evidence, subject=address)
 
 
 _RESET = (

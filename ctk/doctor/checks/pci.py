@@ -295,7 +295,7 @@ PCI_CHECKS: tuple[Check, ...] = (
         reads="the first bytes of each GPU's config file in sysfs, unless the GPU sleeps",
         rule="fail when vendor and device read as ones only",
         source=f"{SYSFS}; the PCI specification: an unanswered read gives ones",
-        needs=("pci.gpus-present",),
+        needs=("pci.gpus-present", "pci.fell-off-bus"),
         explains=("Unable to determine the device handle for GPU: Unknown Error", "lspci shows (rev ff)"),
         remedy=Remedy(
             "Drain the node and switch its power off and on; if it comes back, look at seat, riser and power cables",

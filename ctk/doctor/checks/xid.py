@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from ctk.doctor.checks.applies import recovery_asked
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote_event
 from ctk.doctor.data.xid import APPLICATION, DATE, DRIVER, HARDWARE, RECOVERY_ACTIONS, SOURCE, WATCH, XIDS
 from ctk.doctor.model import (
@@ -23,7 +24,6 @@ from ctk.doctor.model import (
     warned,
 )
 from ctk.facts import Unknown
-from ctk.facts.nvml import Nvml
 from ctk.formats.xid import FATAL, NVLINK_CODES, parse_recovery_action
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _judge_grave(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"
     """What NVML says now counts for more than what the log said then: a reset may have mended it."""
     address = events[0].address
     evidence = [quote_event(event, log) for event in events[:3]]
-    action = _live_action(snapshot, address)
+    action = recovery_asked(snapshot, address)
     if action == 0:
         return warned(
             f"GPU {address} had {_codes(events)} since boot; the driver asks for no recovery now",
@@ -130,14 +130,6 @@ def _judge_grave(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"
     return failed(f"GPU {address} had {_codes(events)}", *evidence, subject=address, remedy=remedy)
 
 
-def _live_action(snapshot: "Snapshot", address: str) -> int | None:
-    """The recovery that NVML asks for now; None where it says none, or was not asked."""
-    if not isinstance(snapshot.nvml, Nvml) or isinstance(snapshot.nvml.gpus, Unknown):
-        return None
-    found = next((gpu for gpu in snapshot.nvml.gpus if gpu.address == address), None)
-    return found.recovery_action if found is not None and isinstance(found.recovery_action, int) else None
-
-
 def check_recovery_action(snapshot: "Snapshot") -> Answer:
     """Xid 154 names what has to be done; NVML says whether it still has."""
     return _by_gpu(snapshot, (), "the driver asked for no recovery", _judge_recovery, codes=(RECOVERY_CODE,))
@@ -146,7 +138,7 @@ def check_recovery_action(snapshot: "Snapshot") -> Answer:
 def _judge_recovery(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"]) -> Outcome:
     event = events[-1]
     asked = parse_recovery_action(event.text)
-    live = _live_action(snapshot, event.address)
+    live = recovery_asked(snapshot, event.address)
     action = asked if live is None else live
     evidence = [quote_event(event, log)]
     if action == 0:

@@ -1,5 +1,7 @@
 """The checks of the running kernel and of the driver's lines in its log: one row for each status they can give."""
 
+from dataclasses import replace
+
 import pytest
 
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
@@ -39,6 +41,9 @@ def log(*texts: str, events: tuple[LogEvent, ...] = (), reaches: bool = True) ->
     return make_snapshot(kernel_log=KernelLog(source="/dev/kmsg", reaches_boot=reaches, lines=lines, events=events))
 
 
+GSP_TIMED_OUT = log(
+    events=(LogEvent(False, FIRST, 119, "", 3, 1.0, 9.0, "Timeout after 6s of waiting for RPC response"),)
+)
 ROWS = [
     Row("host.kernel-version", "new", make_snapshot(), "pass"),
     Row("host.kernel-version", "too-old", release("3.10.0-1160.el7.x86_64"), "fail", "older than 4.15"),
@@ -146,11 +151,12 @@ ROWS = [
     Row(
         "driver.gsp-state",
         "timeout",
-        log(events=(LogEvent(False, FIRST, 119, "", 3, 1.0, 9.0, "Timeout after 6s of waiting for RPC response"),)),
+        replace(GSP_TIMED_OUT, nvml=None),
         "fail",
         "does not answer",
         FIRST,
     ),
+    Row("driver.gsp-state", "reset-since", GSP_TIMED_OUT, "warn"),
     Row("driver.gsp-state", "quiet", log(), "pass"),
     Row("driver.gsp-state", "closed", make_snapshot(kernel_log=DENIED), "unknown"),
     Row("driver.gsp-state", "no-gpu", make_snapshot(pci=Pci()), "skip"),
