@@ -31,10 +31,10 @@ class NvmlHang:
 
     deadline_milliseconds: int
     asking: str
-    gpu: int | None
+    gpu: int | None = None
     program: str  # the name of the thread that was looked at: python3, or nvidia-modprobe, which the library starts
     state: str
-    wait_channel: str | None
+    wait_channel: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
