@@ -12,7 +12,7 @@ from ctk.host.driver_library import Talk
 from tests.nvml_root import CUDA, compile_stand_in, plant_library
 from tests.unit.host.trees import plant
 
-SHORT_SECONDS = 3.0
+SHORT_SECONDS = 2.0
 LONG_SECONDS = 60.0
 
 
@@ -42,7 +42,7 @@ def test_start_of_cuda_is_told(
 def test_start_that_hangs_is_given_up(tmp_path: Path, library: Path) -> None:
     probe = collect_cuda_probe(plant_library(tmp_path, library, "hang"), SHORT_SECONDS)
     assert isinstance(probe, CudaProbe)
-    assert probe.code == probe.count == Unknown("no answer within 3 s")
+    assert probe.code == probe.count == Unknown("no answer within 2 s")
     assert probe.hang is not None
     assert (probe.hang.asking, probe.hang.state) == ("cuInit", "S")
 
