@@ -49,14 +49,21 @@ def check_installed(snapshot: "Snapshot") -> Outcome:
     if has_trace(snapshot, "vendor"):
         return passed("the driver comes from the system image's own folder")
     kernel_half, user_half = _kernel_half(snapshot), _user_half(snapshot)
-    for half in (kernel_half, user_half):
-        if isinstance(half, Unknown):
-            return unseen(half)
-    if isinstance(kernel_half, Evidence) and isinstance(user_half, Evidence):
+    if isinstance(kernel_half, Unknown):
+        return unseen(kernel_half)
+    if isinstance(user_half, Unknown):
+        return unseen(user_half)
+    return _judge_halves(snapshot, kernel_half, user_half)
+
+
+def _judge_halves(snapshot: "Snapshot", kernel_half: Evidence | None, user_half: Evidence | None) -> Outcome:
+    if kernel_half is not None and user_half is not None:
         return passed("modules and libraries are there", kernel_half, user_half)
-    if isinstance(kernel_half, Evidence):
+    if kernel_half is not None:
         return warned("the driver's modules are here, but none of its libraries", kernel_half, remedy=_user_remedy())
-    if isinstance(user_half, Evidence):
+    if user_half is not None and _has_no_folder(snapshot):
+        return unseen(Unknown("there is no module folder for the running kernel"))
+    if user_half is not None:
         return warned("the driver's libraries are here, but none of its modules", user_half)
     return failed(
         "no NVIDIA driver is installed: neither kernel modules nor libraries",
@@ -80,6 +87,11 @@ def _kernel_half(snapshot: "Snapshot") -> Evidence | None | Unknown:
         build = modules.dkms[0]
         return Evidence(f"DKMS {build.module}/{build.version}: {build.state}", "/var/lib/dkms")
     return modules.files if isinstance(modules.files, Unknown) else None
+
+
+def _has_no_folder(snapshot: "Snapshot") -> bool:
+    """Then the modules may well be installed, for another kernel."""
+    return not isinstance(snapshot.modules, Unknown) and snapshot.modules.files is None
 
 
 def _user_half(snapshot: "Snapshot") -> Evidence | None | Unknown:

@@ -61,6 +61,7 @@ ROWS = [
         "pass",
         "image",
     ),
+    Row("driver.installed", "kernel-removed", with_modules(files=None), "unknown", "no module folder"),
     Row("driver.installed", "no-gpu", make_snapshot(pci=Pci()), "skip"),
     Row("driver.installed", "vfio", VFIO, "skip", "virtual machines"),
     Row("driver.installed", "closed", make_snapshot(driver=DENIED), "unknown"),

@@ -69,7 +69,7 @@ ROWS = [
         "host.driver-package-changed-since-boot",
         "newer-and-different",
         make_snapshot(driver=make_driver(libraries=AFTER_BOOT)),
-        "warn",
+        "info",
         "updated to 570.144",
     ),
     Row(
