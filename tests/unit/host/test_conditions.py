@@ -28,16 +28,16 @@ Version: 1.17.4-1
 """
 
 
-def process(pid: int, name: str, state: str) -> dict[str, str]:
+def stat_files(pid: int, name: str, state: str) -> dict[str, str]:
     return {f"/proc/{pid}/stat": f"{pid} ({name}) {state} 1 1\n", f"/proc/{pid}/wchan": "0"}
 
 
 def test_only_processes_of_the_driver_count(tmp_path: Path) -> None:
     files = {
-        **process(1, "init", "S"),
-        **process(7, "nvidia-smi", "D"),
-        **process(8, "jbd2/sda1 (x)", "D"),
-        **process(9, "python", "D"),
+        **stat_files(1, "init", "S"),
+        **stat_files(7, "nvidia-smi", "D"),
+        **stat_files(8, "jbd2/sda1 (x)", "D"),
+        **stat_files(9, "python", "D"),
         "/proc/7/wchan": "nv_open",
         "/proc/9/fd/5": Link("/dev/nvidia0"),
         "/proc/9/fd/6": Link("/tmp/x"),
