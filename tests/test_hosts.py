@@ -17,9 +17,8 @@ HOSTS = Path(__file__).parent / "hosts"
 
 
 def has_snapshot(folder: Path) -> bool:
-    """Hosts that are there for the doctor alone are only what differs from another one (tests/fake_host.py)."""
-    expected = folder / "expected"
-    return (expected / "snapshot.json").is_file() or not (expected / "doctor.toml").is_file()
+    """Hosts that are there for the doctor alone are more than a tree, or less: what differs from another one."""
+    return (folder / "expected" / "snapshot.json").is_file() or not (folder / "host.toml").is_file()
 
 
 NAMES = sorted(folder.name for folder in HOSTS.iterdir() if (folder / "rootfs").is_dir() and has_snapshot(folder))
