@@ -108,9 +108,9 @@ def has_driver_container(snapshot: "Snapshot") -> bool:
 
 
 def expects_containers(snapshot: "Snapshot") -> bool:
-    """NVIDIA's container runtime or its hook is installed: somebody means to run GPU containers here."""
+    """A program of NVIDIA's container toolkit is installed: somebody means to run GPU containers here."""
     tools = snapshot.toolkit if isinstance(snapshot.toolkit, tuple) else ()
-    return any(isinstance(tool.path, str) and tool.name.startswith("nvidia-container-runtime") for tool in tools)
+    return any(isinstance(tool.path, str) and tool.name.startswith("nvidia-") for tool in tools)
 
 
 def release_of(snapshot: "Snapshot") -> str:

@@ -187,7 +187,7 @@ def check_uvm_loaded(snapshot: "Snapshot") -> Outcome:
     if modules.find_loaded("nvidia_uvm") is not None:
         return passed("nvidia_uvm is loaded", Evidence("nvidia_uvm", PROC_MODULES))
     evidence = Evidence("no module nvidia_uvm", PROC_MODULES)
-    if expects_containers(snapshot) or (isinstance(snapshot.engines, tuple) and snapshot.engines):
+    if expects_containers(snapshot):
         return failed("nvidia_uvm is not loaded, so CUDA cannot start in a container", evidence)
     return noted("nvidia_uvm is not loaded; CUDA will not start before it is", evidence)
 
@@ -278,7 +278,7 @@ DRIVER_CHECKS: tuple[Check, ...] = (
         layer="L3",
         severity=CRITICAL,
         evaluate=check_uvm_loaded,
-        reads="/proc/modules, and whether an engine or NVIDIA's container runtime is installed",
+        reads="/proc/modules, and whether NVIDIA's container tools are installed",
         rule="fail when it is not loaded and containers are meant to run here, else tell it",
         source="NVIDIA/nvidia-modprobe; NVIDIA's container toolkit, CDI generation",
         needs=("driver.module-loaded",),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 VERSION_SOURCE = "/sys/module/nvidia/version"
 HOST_ROOT, CONTAINER_ROOT = "/", "/run/nvidia/driver"
-NVML = "libnvidia-ml.so"
+LIBRARIES = ("libnvidia-ml.so", "libcuda.so")
 GSP = "gsp"
 
 
@@ -53,13 +53,12 @@ def check_version_mismatch(snapshot: "Snapshot") -> Outcome:
     libraries = snapshot.driver.libraries
     if isinstance(libraries, Unknown):
         return unseen(libraries)
-    found = _in_force(libraries)
-    if not found:
+    if not libraries:
         return skipped("no user library of the driver is in the usual folders")
-    different = [library for library in found if library.version != loaded]
-    if not different:
+    stranger = next((found for name in LIBRARIES if (found := _stranger(libraries, name, loaded)) is not None), None)
+    if stranger is None:
         return passed(f"module and libraries have version {loaded}")
-    return _mismatch(snapshot, loaded, different[0])
+    return _mismatch(snapshot, loaded, stranger)
 
 
 def _why_no_versions(snapshot: "Snapshot") -> str:
@@ -69,12 +68,14 @@ def _why_no_versions(snapshot: "Snapshot") -> str:
     return driver_not_loaded(snapshot)
 
 
-def _in_force(libraries: "tuple[DriverLibrary, ...]") -> "list[DriverLibrary]":
-    """The files that the loader's links lead to; several versions of them are for the checks of libraries."""
-    linked = [library for library in libraries if library.linked]
-    chosen = linked or list(libraries)
-    versions = {library.version for library in chosen if library.name == NVML}
-    return chosen if len(versions) == 1 else []
+def _stranger(libraries: "tuple[DriverLibrary, ...]", name: str, loaded: str) -> "DriverLibrary | None":
+    """A copy that the loader's link leads to, when no copy in force has the module's version.
+
+    Which of several folders comes first is for the checks of the loader's cache.
+    """
+    copies = [library for library in libraries if library.name == name]
+    in_force = [library for library in copies if library.linked] or copies
+    return None if any(library.version == loaded for library in in_force) else next(iter(in_force), None)
 
 
 def _mismatch(snapshot: "Snapshot", loaded: str, library: "DriverLibrary") -> Outcome:

@@ -63,18 +63,19 @@ def check_reboot_pending(snapshot: "Snapshot") -> Outcome:
     release = snapshot.system.kernel
     folders = kernel.module_folders
     if isinstance(folders, tuple) and folders and isinstance(release, str) and release not in folders:
-        return failed(
-            f"the modules of the running kernel {release} are gone from the disk: nothing can be loaded any more",
-            Evidence(f"holds {', '.join(folders[:3])}", "/lib/modules"),
-        )
+        evidence = Evidence(f"holds {', '.join(folders[:3])}", "/lib/modules")
+        if no_gpu_here(snapshot):
+            return noted(f"the running kernel {release} has no modules on the disk", evidence)
+        message = f"the modules of the running kernel {release} are gone from the disk: nothing can be loaded any more"
+        return failed(message, evidence)
     if isinstance(kernel.reboot_required, Unknown):
         return unseen(kernel.reboot_required)
     if not kernel.reboot_required:
         return passed("no restart of the machine is due")
     ours = [name for name in kernel.reboot_packages if "nvidia" in name or name.startswith("linux-image")]
     named = f" for {', '.join(ours[:3])}" if ours else ""
-    evidence = Evidence(" ".join(kernel.reboot_packages[:5]) or "present", "/run/reboot-required")
-    return (warned if ours else noted)(f"a restart of the machine is due{named}", evidence)
+    due = Evidence(" ".join(kernel.reboot_packages[:5]) or "present", "/run/reboot-required")
+    return (warned if ours else noted)(f"a restart of the machine is due{named}", due)
 
 
 def check_package_changed(snapshot: "Snapshot") -> Outcome:

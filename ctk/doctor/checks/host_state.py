@@ -1,5 +1,6 @@
 """What state the host is in: stuck processes, kernel faults, full disks, SELinux, two installations of the driver."""
 
+import re
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import elsewhere, no_gpu_here
@@ -36,7 +37,7 @@ TROUBLE = (
     ("Remounting filesystem read-only", "a file system was closed for writing"),
     ("Out of memory: ", "the machine ran out of memory"),
 )
-OUR_TASKS = ("nvidia", "nv_", "nv-", "dockerd", "containerd", "crio", "(crio", "(dockerd", "(containerd", "(nvidia")
+OUR_TASKS = re.compile(r"\b(nvidia|nv_|nv-|dockerd|containerd|crio)")
 FULL, NEARLY_FULL = 0.995, 0.90
 SPEC_PLACES = ("/run", "/var", "/")
 
@@ -52,7 +53,7 @@ def check_kernel_trouble(snapshot: "Snapshot") -> Outcome:
     lines = [(line, meaning) for line in log.lines for words, meaning in TROUBLE if words in line.text]
     if not lines:
         return passed(none_seen(log, "the kernel logged no fault of its own"))
-    ours = [(line, meaning) for line, meaning in lines if any(word in line.text for word in OUR_TASKS)]
+    ours = [(line, meaning) for line, meaning in lines if OUR_TASKS.search(line.text)]
     evidence = [quote(line, log) for line, _ in (ours or lines)[:3]]
     if ours:
         return failed(f"{ours[0][1]}, and it concerns the driver or an engine", *evidence)

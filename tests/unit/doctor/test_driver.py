@@ -115,6 +115,18 @@ ROWS = [
         with_driver(libraries=(make_library(), make_library(version=OTHER, linked=False))),
         "pass",
     ),
+    Row(
+        "driver.version-mismatch",
+        "only-libcuda-differs",
+        with_driver(libraries=(make_library(), make_library("libcuda.so", version=OTHER))),
+        "fail",
+    ),
+    Row(
+        "driver.version-mismatch",
+        "a-second-folder-fits",
+        with_driver(libraries=(make_library(version=OTHER, path="/usr/lib/x"), make_library())),
+        "pass",
+    ),
     Row("driver.version-mismatch", "no-libraries", with_driver(libraries=()), "skip"),
     Row("driver.version-mismatch", "container", make_snapshot(driver=CONTAINED), "skip"),
     Row("driver.version-mismatch", "not-loaded", make_snapshot(modules=NO_MODULES), "skip"),

@@ -55,6 +55,12 @@ ROWS = [
     Row("host.reboot-pending", "folder-gone", kernel(module_folders=("6.1.0-22-amd64",)), "fail", "are gone"),
     Row(
         "host.reboot-pending",
+        "own-kernel-without-gpu",
+        make_snapshot(kernel=make_kernel(module_folders=("6.1.0-22-amd64",)), pci=Pci()),
+        "info",
+    ),
+    Row(
+        "host.reboot-pending",
         "for-the-driver",
         kernel(reboot_required=True, reboot_packages=("libc6", "nvidia-driver-580")),
         "warn",

@@ -57,7 +57,7 @@ ROWS = [
     Row(
         "host.kernel-trouble",
         "another-program",
-        make_snapshot(kernel_log=log("Out of memory: Killed process 9 (java) total-vm:1kB")),
+        make_snapshot(kernel_log=log("Out of memory: Killed process 9 (env_worker) total-vm:1kB")),
         "warn",
         "ran out of memory",
     ),
