@@ -5,6 +5,7 @@ in NVML's words, or the library did not answer in time. Codes are those of nvmlR
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ctk.facts import Unknown
 
@@ -12,8 +13,7 @@ SUCCESS, NO_PERMISSION, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND = 0, 4, 9, 12
 CORRUPTED_INFOROM, GPU_IS_LOST, RESET_REQUIRED, VERSION_MISMATCH, UNKNOWN_ERROR = 14, 15, 16, 18, 999
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvmlAnswer:
+class NvmlAnswer(NamedTuple):
     """A return code and NVML's own text for it. call: what was asked, by the name of the fact."""
 
     call: str
@@ -21,8 +21,7 @@ class NvmlAnswer:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvmlHang:
+class NvmlHang(NamedTuple):
     """The library did not answer within the deadline; asking: the fact asked for, gpu its index.
 
     state: D (uninterruptible, in the driver) if any thread of the child was in it, else the state of the first, as
@@ -31,14 +30,13 @@ class NvmlHang:
 
     deadline_milliseconds: int
     asking: str
-    gpu: int | None = None
     program: str  # the name of the thread that was looked at: python3, or nvidia-modprobe, which the library starts
     state: str
+    gpu: int | None = None
     wait_channel: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigDevice:
+class MigDevice(NamedTuple):
     """One MIG device: a compute instance inside a GPU instance."""
 
     uuid: str
@@ -47,8 +45,7 @@ class MigDevice:
     compute_instance: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuProcess:
+class GpuProcess(NamedTuple):
     """A process that holds a context on the GPU. memory_bytes None = not told."""
 
     pid: int
@@ -56,8 +53,7 @@ class GpuProcess:
     memory_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FabricState:
+class FabricState(NamedTuple):
     """Registration with the NVLink fabric. state: 0 not supported, 1 not started, 2 in progress, 3 completed.
 
     status: a return code, valid in state 3. health_mask, health_summary: nvmlGpuFabricInfo_v3_t; None = older call.
@@ -71,8 +67,7 @@ class FabricState:
     health_summary: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfidentialState:
+class ConfidentialState(NamedTuple):
     """Confidential computing on this host: feature on, developer tools mode, GPUs ready for work."""
 
     feature: bool
@@ -135,8 +130,7 @@ class NvmlGpu:
     addressing_mode: int | None | Unknown = None  # 0 none, 1 HMM, 2 ATS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerState:
+class PowerState(NamedTuple):
     """A GPU's power/runtime_status in sysfs before and after NVML was asked: active, suspended, error …"""
 
     address: str

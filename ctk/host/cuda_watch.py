@@ -25,8 +25,6 @@ def collect_cuda_probe(host: Host, timeout_seconds: float = DEADLINE_SECONDS) ->
 
 def build_probe(library: str, talk: Talk) -> CudaProbe:
     """The record of the child's lines: the last call that answered counts."""
-    from dataclasses import replace
-
     lines = list(read_lines(talk.printed))
     answers = [line for line in lines if "fact" in line]
     asked = [str(line["ask"]) for line in lines if "ask" in line]
@@ -43,5 +41,5 @@ def build_probe(library: str, talk: Talk) -> CudaProbe:
         name=str(last.get("text", "")) if is_told else "",
         count=count if isinstance(count, int | Unknown) else None,
         elapsed_milliseconds=talk.elapsed_milliseconds,
-        hang=replace(talk.hang, asking=call) if talk.hang is not None else None,
+        hang=talk.hang._replace(asking=call) if talk.hang is not None else None,
     )

@@ -99,8 +99,6 @@ def build_nvml(library: str, talk: Talk, power_states: tuple[PowerState, ...] = 
     """The record of what was told, with a reason for each fact that was not."""
     told = parse_told(talk.printed)
     why = f"{talk.failure} (asked for {told.asking})" if talk.failure and told.asking else talk.failure or "not told"
-    from dataclasses import replace
-
     init = _init(told.host.get("init"), why)
     if isinstance(init, NvmlAnswer) and init.code:
         why = f"{init.text} (NVML {init.code})"
@@ -110,7 +108,7 @@ def build_nvml(library: str, talk: Talk, power_states: tuple[PowerState, ...] = 
         library=library,
         init=init,
         elapsed_milliseconds=talk.elapsed_milliseconds,
-        hang=replace(talk.hang, asking=told.asking, gpu=told.asking_gpu) if talk.hang is not None else None,
+        hang=talk.hang._replace(asking=told.asking, gpu=told.asking_gpu) if talk.hang is not None else None,
         confidential=_confidential(told, why),
         gpus=gpus if gpus or isinstance(facts["count"], int) else Unknown(why),
         power_states=power_states,

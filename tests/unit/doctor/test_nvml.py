@@ -81,7 +81,7 @@ NOBODY = Unknown("permission denied")
 PROBE_ROWS = [
     Row("collect.probe-hang", "quick", make_snapshot(), "pass", "answers"),
     Row("collect.probe-hang", "stuck", answers(hang=HANG), "fail", "did not return within 30 s"),
-    Row("collect.probe-hang", "slow-child", answers(hang=dataclasses.replace(HANG, state="S")), "warn", "not stuck"),
+    Row("collect.probe-hang", "slow-child", answers(hang=HANG._replace(state="S")), "warn", "not stuck"),
     Row("collect.probe-hang", "slow", answers(elapsed_milliseconds=8000), "warn", "8 s"),
     Row("collect.probe-hang", "off", SWITCHED_OFF, "unknown", "--no-nvml"),
     Row("collect.probe-hang", "no-module", NOT_LOADED, "skip", "not loaded"),
