@@ -60,7 +60,7 @@ def find_section(read: Read, name: bytes) -> tuple[int, int]:
     if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no 64-bit little-endian ELF file")
     table, entry, count = _number(head, 40, 8), _number(head, 58, 2), _number(head, 60, 2)
-    if entry < SECTION_ENTRY_BYTES or not count:
+    if entry != SECTION_ENTRY_BYTES or not count:
         raise ValueError("it has no section table")
     rows = read(table, entry * count)
     if len(rows) < entry * count:

@@ -1,6 +1,8 @@
 """What a module's file says of itself is read from any of its shapes, and a broken one says so."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctk.formats.kernel_module import (
     ModuleSignature,
@@ -64,3 +66,24 @@ def test_signed_data_without_a_signer() -> None:
     message = make_pkcs7("x", b"\1")
     with pytest.raises((ValueError, IndexError)):
         parse_pkcs7_signer(message[: len(message) // 2])
+
+
+SOUND = make_module(signature=make_signature())
+
+
+@given(st.integers(0, len(SOUND) - 1), st.binary(min_size=1, max_size=8))
+def test_damage_is_told_and_nothing_else_is_raised(place: int, damage: bytes) -> None:
+    content = SOUND[:place] + damage + SOUND[place + len(damage) :]
+    read: list[int] = []
+
+    def read_part(offset: int, count: int) -> bytes:
+        read.append(count)
+        return content[offset : offset + count]
+
+    try:
+        info = parse_module_file(read_part, len(content))
+    except ValueError:
+        pass
+    else:
+        assert isinstance(info.values, dict)
+    assert max(read) <= 4 << 20, "no damage makes it ask for more than the file's parts may hold"
