@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctk.edit import toml
-from ctk.edit.compare import is_equal, lookup
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
 from ctk.engines.containerd_inherit import (
     BUILT_IN_DEFAULT,
@@ -26,6 +25,7 @@ from ctk.engines.containerd_layout import (
     layout_warnings,
     read_layout,
 )
+from ctk.engines.containerd_workspace import Workspace
 from ctk.engines.layers import Path, Table, look_up
 from ctk.errors import CtkError, ParseFault, SelfCheckFault
 
@@ -43,42 +43,6 @@ class Destination(NamedTuple):
     in_main: bool = False
     foreign_main: bool = False
     folder_files: tuple[str, ...] = ()
-
-
-class Workspace(NamedTuple):
-    """An edit under way: the texts so far and the keys that were touched, both by file.
-
-    contents: the texts as far as they were parsed; parsing is what a run with nothing to do spends its time on.
-    copied: the tables that were copied from other files, which must not change what is in force.
-    """
-
-    layout: Layout
-    texts: dict[str, str]
-    contents: dict[str, Table]
-    owned: dict[str, list[Path]]
-    copied: list[Path]
-
-    def edit(self, document_path: str, key: Path, value: object) -> None:
-        """Set one key."""
-        self.owned[document_path].append(key)
-        if not is_equal(lookup(self.content(document_path), key), value):
-            self.put(document_path, toml.set_value(self.texts[document_path], key, value))
-
-    def add(self, document_path: str, table: Path, values: Mapping[str, object], after: Path | None) -> None:
-        """Add one table."""
-        self.put(document_path, toml.add_table(self.texts[document_path], table, values, after))
-        self.owned[document_path].append(table)
-
-    def put(self, document_path: str, text: str) -> None:
-        """Take a new text for a file."""
-        self.texts[document_path] = text
-        self.contents.pop(document_path, None)
-
-    def content(self, document_path: str) -> Table:
-        """A file as it is so far."""
-        if document_path not in self.contents:
-            self.contents[document_path] = toml.load(self.texts[document_path], document_path)
-        return self.contents[document_path]
 
 
 def configure(

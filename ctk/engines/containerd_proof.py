@@ -1,15 +1,11 @@
 """containerd: distrusts an edit that is done: foreign keys equal, ours in force, for both ways to merge; no I/O."""
 
-from typing import TYPE_CHECKING
-
 from ctk.edit.compare import edited_only
 from ctk.engines.base import Layer, RuntimeSpec
 from ctk.engines.containerd_layout import Layout, read_layout
+from ctk.engines.containerd_workspace import Workspace
 from ctk.engines.layers import Path, Table, look_up
 from ctk.errors import Refused, SelfCheckFault
-
-if TYPE_CHECKING:
-    from ctk.engines.containerd import Workspace
 
 BUG = "This is a bug in ctk. Nothing was changed."
 
@@ -24,7 +20,7 @@ def wanted_keys(spec: RuntimeSpec) -> tuple[tuple[Path, object], ...]:
     return tuple(wanted)
 
 
-def prove(work: "Workspace", spec: RuntimeSpec, foreign: str | None) -> None:
+def prove(work: Workspace, spec: RuntimeSpec, foreign: str | None) -> None:
     """Raise SelfCheckFault where a foreign key would change, Refused where a later file wins over ours."""
     layout = work.layout
     result = layout if _is_unchanged(work) else _read_again(work, foreign)
@@ -34,11 +30,11 @@ def prove(work: "Workspace", spec: RuntimeSpec, foreign: str | None) -> None:
         _check_in_force(result, spec, merges)
 
 
-def _is_unchanged(work: "Workspace") -> bool:
+def _is_unchanged(work: Workspace) -> bool:
     return all(work.texts[document.path] == document.text for document in work.layout.documents)
 
 
-def _read_again(work: "Workspace", foreign: str | None) -> Layout:
+def _read_again(work: Workspace, foreign: str | None) -> Layout:
     layout = work.layout
     layers = [Layer(path, text) for path, text in work.texts.items()]
     result = read_layout(layers, layout.engine, frozenset({"config-version"}), merged_elsewhere=foreign)
@@ -48,7 +44,7 @@ def _read_again(work: "Workspace", foreign: str | None) -> Layout:
     return result
 
 
-def _check_effective(work: "Workspace", result: Layout, merges: bool) -> None:
+def _check_effective(work: Workspace, result: Layout, merges: bool) -> None:
     owned = [key for keys in work.owned.values() for key in keys if key not in work.copied]
     before, after = work.layout.merged(merges), result.merged(merges)
     _check_foreign(before, after, [*owned, ("imports",), ("version",)], work.layout.main.path)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.engines.base import Layer, RuntimeSpec
-from ctk.engines.docker import CDI, DEFAULT, RUNTIMES, DaemonFile, Path, parse
+from ctk.engines.docker_file import CDI, DEFAULT, RUNTIMES, DaemonFile, Path, parse
 from ctk.errors import Refused
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from ctk.edit import json
 from ctk.edit.json_scan import WHITESPACE
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
-from ctk.engines.docker import CDI, DEFAULT, RUNTIMES, STOCK_RUNTIME, DaemonFile, Path, configure, entry_path, parse
+from ctk.engines.docker import configure
+from ctk.engines.docker_file import CDI, DEFAULT, RUNTIMES, STOCK_RUNTIME, DaemonFile, Path, entry_path, parse
 from ctk.errors import CtkError, ParseFault
 
 ALL_REFUSALS = frozenset({"reserved-name", "runtime-type", "flag-conflict"})
