@@ -75,11 +75,10 @@ class ConfidentialState(NamedTuple):
     ready: bool | None | Unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvmlGpu:
+class NvmlGpu(NamedTuple):
     """One GPU. address as in sysfs ("0000:3b:00.0"); counts since the driver was loaded unless they say aggregate."""
 
-    index: int
+    index: int  # type: ignore[assignment] # a record has no use for the method that tuples call so
     address: str | None | Unknown
     uuid: str | None | Unknown
     minor: int | None | Unknown

@@ -147,17 +147,15 @@ def _confidential(told: Told, why: str) -> ConfidentialState | None | Unknown:
 
 def _build_gpu(index: int, lines: Mapping[str, Mapping[str, object]], why: str) -> NvmlGpu:
     """One GPU from its lines, by way of the snapshot's own document form, which checks every type."""
-    from dataclasses import fields
-
     from ctk.facts.codec import record_from_document
 
     errors = [(name, line) for name, line in lines.items() if "code" in line]
     lost = next((line for _, line in errors if _code(line) == 15 or line["fact"] == "handle"), None)
     rest = f"{lost.get('text')} (NVML {lost['code']})" if lost else why
     document: dict[str, object] = {"index": index, "address": _address(lines.get("pci_bus_id"), rest)}
-    for field in fields(NvmlGpu):
-        if field.name not in ("index", "address", "errors"):
-            document[field.name] = _encoded(_value(lines.get(field.name), rest))
+    for name in NvmlGpu._fields:
+        if name not in ("index", "address", "errors"):
+            document[name] = _encoded(_value(lines.get(name), rest))
     document["errors"] = [{"call": name, "code": _code(line), "text": str(line.get("text"))} for name, line in errors]
     record = record_from_document(NvmlGpu, document)
     assert isinstance(record, NvmlGpu)  # noqa: S101 - it returns what it was asked for; this tells mypy so

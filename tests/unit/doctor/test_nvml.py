@@ -49,7 +49,7 @@ def answers(**changes: object) -> Snapshot:
 
 def one(**changes: object) -> Snapshot:
     """The second of two GPUs is like this."""
-    second: Any = dataclasses.replace(make_nvml_gpu(SECOND, 1), **changes)  # type: ignore[arg-type] # the record's own fields
+    second: Any = make_nvml_gpu(SECOND, 1)._replace(**changes)  # type: ignore[arg-type] # the record's own fields
     return make_snapshot(nvml=make_nvml(make_nvml_gpu(FIRST, 0), second))
 
 
@@ -61,7 +61,7 @@ def started(code: int, text: str) -> Snapshot:
 
 def unopened(code: int, text: str) -> dict[str, object]:
     """A GPU that could not be opened."""
-    facts = {field.name: LOST for field in dataclasses.fields(NvmlGpu) if field.name not in ("index", "errors")}
+    facts = {name: LOST for name in NvmlGpu._fields if name not in ("index", "errors")}
     return {**facts, "errors": (NvmlAnswer(call="handle", code=code, text=text),)}
 
 
@@ -69,7 +69,7 @@ def conf(*, ready: bool | None | Unknown, developer: bool = False, feature: bool
     return answers(confidential=ConfidentialState(feature=feature, developer_tools=developer, ready=ready))
 
 
-GONE = dataclasses.replace(make_nvml_gpu(SECOND, 1), **unopened(15, "GPU is lost"))  # type: ignore[arg-type] # the record's own fields
+GONE = make_nvml_gpu(SECOND, 1)._replace(**unopened(15, "GPU is lost"))  # type: ignore[arg-type] # the record's own fields
 MIG_ON = {"mig_current": True, "mig_pending": True}
 DEVICE = MigDevice(
     uuid="MIG-5a1e0000-0000-4000-8000-000000000001", name="MIG 1g.10gb", gpu_instance=7, compute_instance=0
@@ -272,8 +272,8 @@ def test_healthy_gpu_is_not_blamed_for_its_neighbour() -> None:
 
 
 def test_vgpu_guest_that_tells_little_has_nothing_wrong() -> None:
-    empty = {field.name: None for field in dataclasses.fields(NvmlGpu) if field.name not in ("index", "errors")}
-    gpu = dataclasses.replace(make_nvml_gpu(), **{**empty, "address": FIRST, "virtualization": 2})  # type: ignore[arg-type] # the record's own fields
+    empty = {name: None for name in NvmlGpu._fields if name not in ("index", "errors")}
+    gpu = make_nvml_gpu()._replace(**{**empty, "address": FIRST, "virtualization": 2})  # type: ignore[arg-type] # the record's own fields
     snapshot = make_snapshot(nvml=make_nvml(gpu), pci=make_pci(make_function(FIRST)))
     bad = [finding.key for finding in run_checks(CHECKS, snapshot) if finding.status not in ("pass", SKIP)]
     assert bad == []
