@@ -46,6 +46,14 @@ def no_gpu_here(snapshot: "Snapshot") -> str:
     return "" if driver_gpus(snapshot) else "every GPU is handed to virtual machines"
 
 
+def nothing_to_judge(snapshot: "Snapshot") -> str:
+    """Why the host's own state is nobody's business here: no GPU, and no sign that one was ever meant to be."""
+    why = elsewhere(snapshot)
+    if why or isinstance(snapshot.pci, Unknown) or gpus(snapshot) or driver_traces(snapshot):
+        return why
+    return "there is no NVIDIA GPU here, and no trace of a driver"
+
+
 def core_module(snapshot: "Snapshot") -> "LoadedModule | None | Unknown":
     """The driver's main module as loaded; None: it is not."""
     modules = snapshot.modules

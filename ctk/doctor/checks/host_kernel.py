@@ -8,6 +8,7 @@ from ctk.doctor.checks.applies import (
     is_debian_like,
     loaded_version,
     no_gpu_here,
+    nothing_to_judge,
     release_of,
     version_tuple,
 )
@@ -190,7 +191,7 @@ def _has_legacy_runtime(snapshot: "Snapshot") -> bool:
 
 
 def _kernel(snapshot: "Snapshot") -> "Kernel | Outcome":
-    why = elsewhere(snapshot)
+    why = nothing_to_judge(snapshot)
     if why:
         return skipped(why)
     return unseen(snapshot.kernel) if isinstance(snapshot.kernel, Unknown) else snapshot.kernel

@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import elsewhere, gpus, has_trace, is_debian_like, is_loaded, no_gpu_here, release_of
+from ctk.doctor.checks.applies import (
+    elsewhere,
+    gpus,
+    has_trace,
+    is_debian_like,
+    is_loaded,
+    no_gpu_here,
+    nothing_to_judge,
+    release_of,
+)
 from ctk.doctor.checks.log_lines import quote
 from ctk.doctor.model import (
     Command,
@@ -312,7 +321,7 @@ def check_module_vermagic(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]
 
 
 def _kernel(snapshot: "Snapshot") -> "Kernel | Outcome":
-    why = elsewhere(snapshot)
+    why = nothing_to_judge(snapshot)
     if why:
         return skipped(why)
     return unseen(snapshot.kernel) if isinstance(snapshot.kernel, Unknown) else snapshot.kernel

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import elsewhere, no_gpu_here
+from ctk.doctor.checks.applies import no_gpu_here, nothing_to_judge
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote
 from ctk.doctor.model import (
     CRITICAL,
@@ -44,7 +44,7 @@ SPEC_PLACES = ("/run", "/var", "/")
 
 def check_kernel_trouble(snapshot: "Snapshot") -> Outcome:
     """Anything at all is a risk; what names the driver or an engine explains a GPU that does not work."""
-    why = elsewhere(snapshot)
+    why = nothing_to_judge(snapshot)
     if why:
         return skipped(why)
     log = find_log(snapshot)
@@ -155,7 +155,7 @@ def _has_labelling_engine(snapshot: "Snapshot") -> bool:
 
 
 def _conditions(snapshot: "Snapshot") -> "Conditions | Outcome":
-    why = elsewhere(snapshot)
+    why = nothing_to_judge(snapshot)
     if why:
         return skipped(why)
     return unseen(snapshot.conditions) if isinstance(snapshot.conditions, Unknown) else snapshot.conditions

@@ -19,6 +19,7 @@ CHECKS = (*HOST_KERNEL_CHECKS, *DRIVER_LOG_CHECKS)
 DENIED = Unknown("permission denied")
 LXC = make_snapshot(system=make_system(container="lxc"))
 LEGACY = (make_tool(name="nvidia-container-cli", path="/usr/bin/nvidia-container-cli"),)
+CPU_ONLY = {"pci": Pci(), "modules": make_modules(loaded=(), files=()), "driver": make_driver(libraries=())}
 STARTED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"
 AFTER_BOOT = (make_library(modified_at="2024-05-02T06:12:44Z", version="570.144"),)
 
@@ -93,6 +94,7 @@ ROWS = [
     Row("host.kernel-config", "not-found", kernel(config_path=None), "unknown"),
     Row("host.kernel-config", "closed", kernel(config_path=DENIED), "unknown"),
     Row("host.kernel-config", "lxc", LXC, "skip"),
+    Row("host.kernel-config", "cpu-only-micro-vm", make_snapshot(kernel=make_kernel(options=()), **CPU_ONLY), "skip"),
     Row("host.cmdline", "plain", make_snapshot(), "pass"),
     Row("host.cmdline", "denied", kernel(command_line=("module_blacklist=nouveau,nvidia",)), "fail", "denies"),
     Row("host.cmdline", "nouveau-denied", kernel(command_line=("module_blacklist=nouveau",)), "pass"),
