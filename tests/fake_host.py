@@ -3,6 +3,7 @@
 host.toml:
     base = "healthy-one-gpu"       that host's tree and rows first; this one's files replace and add
     remove = ["/dev/char"]         what this one lacks of it; a folder with all below it
+    user = 1000                    who looks, by number; without it root
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
     [[file]]                       what git keeps of no file: path, mode "4755", uid, gid
     [[command]]                    what a program would say: argv, stdout; returncode 0, stderr, reason
@@ -24,6 +25,7 @@ from typing import Any
 from ctk.facts.codec import record_from_document
 from ctk.facts.command import CommandOutput
 from ctk.facts.nvml import Nvml
+from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.host import LocalHost
 from ctk.host.collect import collect
@@ -171,6 +173,9 @@ def snapshot_of(name: str, target: Path) -> Snapshot:
     """Everything that is collected of the host, NVML's answers from its rows."""
     host, rows = build_host(name, target)
     snapshot = collect(host, nvml_seconds=None)
+    if isinstance(snapshot.observer, Observer):
+        observer = dataclasses.replace(snapshot.observer, user_id=rows.get("user", 0))
+        snapshot = dataclasses.replace(snapshot, observer=observer)
     is_asked = "nvml" in rows and not rows["nvml"].get("unasked", False)
     return dataclasses.replace(snapshot, nvml=_nvml(rows)) if is_asked else snapshot
 
