@@ -14,7 +14,7 @@ from ctk.facts.kernel_log import KernelLog
 from ctk.host import kernel_log
 from ctk.host.kernel_log import collect_kernel_log, parse_journal, parse_ring
 from ctk.host.kernel_log_lines import MOST_EVENTS, MOST_LINES, KernelLines
-from ctk.host.local import LocalHost
+from ctk.host.local import LocalHost, _ring_records
 from tests.unit.host.trees import plant
 
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1896, name=python, GPU has fallen off the bus."
@@ -204,3 +204,25 @@ def test_the_highest_rate_of_a_minute_is_kept_for_each_device() -> None:
     for second in (1, 2, 3, 61, 62, 125):
         lines.add(XID.encode(), float(second))
     assert lines.finish("x", True, False).rates[0].per_minute == 3
+
+
+def test_records_are_read_until_there_are_no_more_and_across_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that was overwritten while we read is EPIPE, the end is EAGAIN (Documentation/ABI/testing/dev-kmsg)."""
+    answers: Iterator[bytes | OSError] = iter(
+        [b"5,0,0,-;a\n", BrokenPipeError(errno.EPIPE, ""), b"5,9,0,-;b\n", BlockingIOError(errno.EAGAIN, "")]
+    )
+
+    def read(descriptor: int, count: int) -> bytes:
+        del descriptor, count
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(os, "read", read)
+    assert list(_ring_records(7)) == [b"5,0,0,-;a\n", b"5,9,0,-;b\n"]
+
+
+def test_another_root_has_no_ring(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(LocalHost(str(tmp_path)).read_kernel_ring())
