@@ -124,7 +124,8 @@ def count_holders(modules: "Modules") -> int | None:
     counts = [module.use_count for module in ours]
     if any(count is None for count in counts):
         return None
-    return sum(count or 0 for count in counts) - sum(len(module.used_by) for module in ours)
+    names = {module.name for module in ours}  # another product's module (gdrdrv, nvidia_fs) holds the driver, too
+    return sum(count or 0 for count in counts) - sum(len(names.intersection(module.used_by)) for module in ours)
 
 
 def _is_loaded(snapshot: "Snapshot", name: str) -> bool:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 GROUP = "PCI and hardware"
 FALLEN_OFF_BUS, NO_POWER = 79, 54
 POWER_CABLES = "does not have the necessary power cables connected"
-NOT_OPEN, NOT_IN_RELEASE = "is not supported by open nvidia.ko", "driver release"
+REFUSED = "installed in this system is not supported by"
+"""The driver's sentence goes on in the next record, with its flavour or its release."""
 VERSION_FILE = "/proc/driver/nvidia/version"
 
 
@@ -98,11 +99,7 @@ def _refused_in_log(snapshot: "Snapshot") -> dict[str, Evidence]:
     if log is None or isinstance(log, Unknown):
         return {}
     lines = with_addresses(log.lines)
-    return {address: quote(line, log) for address, line in lines if address and _is_refusal(line.text)}
-
-
-def _is_refusal(text: str) -> bool:
-    return NOT_OPEN in text or ("is not supported by the NVIDIA" in text and NOT_IN_RELEASE in text)
+    return {address: quote(line, log) for address, line in lines if address and REFUSED in line.text}
 
 
 def _judge_gpu(gpu: "PciFunction", flavour: str | None | Unknown, refused: dict[str, Evidence]) -> Outcome:

@@ -247,3 +247,9 @@ def test_inside_lxc_no_reboot_is_asked_for() -> None:
 def test_holders_of_modules_that_cannot_be_counted_are_not_known() -> None:
     assert count_holders(make_modules(loaded=(make_loaded(use_count=None),))) is None
     assert count_holders(make_modules(loaded=DENIED)) is None
+
+
+def test_module_of_another_product_holds_the_driver() -> None:
+    core = make_loaded(use_count=2, used_by=("nvidia_uvm", "gdrdrv"))
+    loaded = (core, make_loaded("nvidia_uvm", use_count=0), make_loaded("gdrdrv", use_count=0))
+    assert count_holders(make_modules(loaded=loaded)) == 1

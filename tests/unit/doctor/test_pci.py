@@ -175,7 +175,8 @@ ROWS = [
             driver=PROPRIETARY,
             kernel_log=log(
                 f"NVRM: The NVIDIA GPU {FIRST} (PCI ID: 10de:0ffd)",
-                "NVRM: installed in this system is not supported by the NVIDIA 580.95.05 driver release.",
+                "NVRM: installed in this system is not supported by the",
+                "NVRM: NVIDIA 580.95.05 driver release.",
             ),
         ),
         "fail",
