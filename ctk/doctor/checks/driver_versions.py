@@ -104,7 +104,7 @@ def _mismatch_remedy(snapshot: "Snapshot", on_disk: str | None, library_version:
     reboot = Command("systemctl reboot", stops_containers=True, reboots=True)
     holders = None if isinstance(snapshot.modules, Unknown) else count_holders(snapshot.modules)
     if holders is None or holders > 0:
-        busy = f"{holders} users hold the driver" if holders else "the driver may be in use"
+        busy = f"something holds the driver (use count {holders})" if holders else "the driver may be in use"
         return Remedy(f"Start the machine anew: {busy}, so it cannot be reloaded. {kept}", (reboot,))
     loaded = [name for name in reversed(DRIVER_MODULES) if _is_loaded(snapshot, name)]
     commands = (
