@@ -74,6 +74,7 @@ def doctor(
     Examples: ctk doctor --only 'driver.*'; ctk doctor --snapshot host.json --format markdown
     """
     if ctx.invoked_subcommand is not None:
+        _refuse_own_options(ctx)
         return
     app = ctx.ensure_object(App)
     app.command = "doctor"
@@ -86,6 +87,14 @@ def doctor(
     report = _judge(checks, snapshot)
     text = "" if app.json else _text(report, snapshot, output_format or "text", show_masked, verbose)
     app.finish(_result(app, report, snapshot, report.exit_code(strict=strict), text))
+
+
+def _refuse_own_options(ctx: click.Context) -> None:
+    """The catalogue takes none of the doctor's options: it would not heed them."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        if given and parameter.expose_value:
+            raise click.UsageError(f"{parameter.opts[0]} does not go with {ctx.invoked_subcommand}", ctx)
 
 
 def _refuse_two_formats(app: App, output_format: str | None) -> None:

@@ -137,12 +137,10 @@ def _follow_ups(cause: Cause, style: Style) -> Iterator[str]:
 
 def _warnings(report: Report, style: Style) -> Iterator[str]:
     for finding in report.with_status(WARN):
-        head = style.paint(f"WARN  {title_of(finding)}", YELLOW)
-        yield from (
-            style.wrap(printable(finding.outcome.message), f"{head}  ")
-            if not style.colour
-            else [f"{head}  {printable(finding.outcome.message)}"]
-        )
+        head = f"WARN  {title_of(finding)}"
+        first, *rest = style.wrap(printable(finding.outcome.message), f"{head}  ")
+        yield style.paint(head, YELLOW) + first.removeprefix(head)
+        yield from rest
         if style.verbose:
             for item in finding.outcome.evidence:
                 yield from style.wrap(evidence_line(item), f"{INDENT}- ")

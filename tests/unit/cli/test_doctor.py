@@ -103,6 +103,8 @@ def test_text_and_markdown(saved: dict[str, Path]) -> None:
         ("explain",),
         ("explain", "no.such-check"),
         ("list", "extra"),
+        ("--strict", "list"),
+        ("--only=xid.burst", "explain", "xid.burst"),
     ],
     ids=" ".join,
 )
@@ -192,6 +194,10 @@ def test_suppressions_are_marked_and_what_is_wrong_with_them_is_said(tmp_path: P
     assert [message["text"] for message in document["messages"]] == [
         "/etc/ctk/doctor.toml: no.such-check names no check; see ctk doctor list"
     ]
+
+
+def test_the_shared_options_stand_before_the_catalogue_too() -> None:
+    assert ctk("doctor", "--json", "list").json()["command"] == "doctor list"
 
 
 def test_list() -> None:

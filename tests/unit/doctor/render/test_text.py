@@ -196,7 +196,7 @@ def test_colours_only_when_asked() -> None:
     assert "\x1b" not in render_text(FULL, Style())
     coloured = render_text(FULL, Style(colour=True, width=80))
     assert coloured.startswith("\x1b[1;31mGPU containers cannot work")
-    assert "\x1b[33mWARN  pci.link-width" in coloured
+    assert "\x1b[33mWARN  pci.link-width 0000:3b:00.0\x1b[0m  x8 of x16\n" in coloured
 
 
 def test_a_crash_is_named_as_ours_and_reasons_are_told_once() -> None:
