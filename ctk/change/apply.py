@@ -9,6 +9,7 @@ from ctk.change.faults import write_fault
 from ctk.change.journal import Draft, Journal
 from ctk.change.lock import lock
 from ctk.change.plan import CommandOutput, Plan, RestartRequest, Runner
+from ctk.change.probe import answers
 from ctk.change.recover import recover
 from ctk.change.restart import PACE, Pace, Restarted, restart, restart_again, serves_cri, unit_log
 from ctk.change.signals import Deferred, deferred_signals
@@ -176,6 +177,8 @@ class _Run(NamedTuple):
         unit = failure.request.unit
         if again.done:
             return f"{PUT_BACK} {unit} was restarted with them and answers again."
+        if answers(failure.request.socket, failure.request.protocol):
+            return f"{PUT_BACK} {unit} still answers, but could not be restarted with them either ({again.reason})."
         return f"{PUT_BACK} {unit} does not come back with them either ({again.reason}): see `systemctl status {unit}`."
 
 

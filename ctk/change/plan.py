@@ -61,13 +61,19 @@ class EngineQuery(Record):
 
 
 class RestartRequest(Record):
-    """How the engine takes up the new file. action is restart or reload; protocol docker (HTTP) or grpc (HTTP/2)."""
+    """How the engine takes up the new file. action is restart or reload; protocol docker (HTTP) or grpc (HTTP/2).
+
+    default_runtime: what Docker must give as its default afterwards, runtimes: the names and paths it must know; a
+    reload that dockerd refuses is only logged. Neither is asked of a gRPC engine.
+    """
 
     unit: str
     action: str
     socket: str
     protocol: str
     timeout_seconds: float = 30.0
+    runtimes: tuple[tuple[str, str], ...] = ()
+    default_runtime: str = ""
 
 
 class Plan(Record):

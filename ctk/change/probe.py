@@ -29,6 +29,22 @@ def docker_pings(path: str) -> bool:
     return reply.startswith(b"HTTP/1.") and reply.split(b"\r\n")[0].split(b" ")[1:2] == [b"200"]
 
 
+def docker_has(path: str, runtimes: tuple[tuple[str, str], ...], default_runtime: str) -> bool:
+    """Whether GET /info names these runtimes with these paths, and this default ("" = whichever)."""
+    import json
+
+    request = b"GET /info HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    reply = _exchange(path, request, lambda _: False)
+    try:
+        info = json.loads(reply.partition(b"\r\n\r\n")[2])
+        known = info["Runtimes"]
+        return all(known[name].get("path") == program for name, program in runtimes) and (
+            default_runtime in ("", info["DefaultRuntime"])
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
 def grpc_greets(path: str) -> bool:
     """An HTTP/2 server's first frame is SETTINGS (RFC 9113, 3.4)."""
     reply = _exchange(path, _PREFACE, lambda seen: len(seen) >= 9)

@@ -4,7 +4,7 @@ import time
 from typing import NamedTuple
 
 from ctk.change.plan import RestartRequest, Runner
-from ctk.change.probe import answers, cri_serves
+from ctk.change.probe import answers, cri_serves, docker_has
 
 LOG_LINES = 20
 
@@ -12,7 +12,7 @@ LOG_LINES = 20
 class Pace(NamedTuple):
     """How long to wait, in seconds. A stop may take systemd's 90 s (DefaultTimeoutStopSec), then comes the start."""
 
-    command: float = 200.0
+    command: float = 120.0
     poll: float = 0.1
     confirm: float = 0.5
     ask_unit: float = 1.0
@@ -51,7 +51,8 @@ def serves_cri(request: RestartRequest) -> bool:
 def restart_again(request: RestartRequest, runner: Runner, pace: Pace = PACE, *, need_cri: bool) -> Restarted:
     """The same after the old file was put back; a full restart, and without systemd's limit on starts in a row."""
     runner(("systemctl", "reset-failed", request.unit), pace.command)
-    return restart(request._replace(action="restart"), runner, pace, need_cri=need_cri)
+    plain = request._replace(action="restart", runtimes=(), default_runtime="")
+    return restart(plain, runner, pace, need_cri=need_cri)
 
 
 def _wait(request: RestartRequest, runner: Runner, pace: Pace, need_cri: bool) -> Restarted:
@@ -74,13 +75,18 @@ def _wait(request: RestartRequest, runner: Runner, pace: Pace, need_cri: bool) -
 
 
 def _is_up(request: RestartRequest, need_cri: bool) -> bool:
-    return answers(request.socket, request.protocol) and (not need_cri or cri_serves(request.socket))
+    if not answers(request.socket, request.protocol) or (need_cri and not cri_serves(request.socket)):
+        return False
+    asked = request.protocol == "docker" and (request.runtimes or request.default_runtime)
+    return not asked or docker_has(request.socket, request.runtimes, request.default_runtime)
 
 
 def _missing(request: RestartRequest, need_cri: bool) -> str:
     within = f"within {request.timeout_seconds:g} s"
     if need_cri and answers(request.socket, request.protocol):
         return f"its CRI service, which worked before, does not answer on {request.socket} {within}"
+    if answers(request.socket, request.protocol):
+        return f"it answers on {request.socket}, but has not taken the new configuration up {within}"
     return f"no answer on {request.socket} {within}"
 
 

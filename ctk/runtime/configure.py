@@ -91,6 +91,7 @@ def finish(
     target: Target,
     sources: tuple[Source, ...],
     outcome: EditOutcome,
+    spec: RuntimeSpec,
     *,
     view: Callable[[tuple[Layer, ...], str], RuntimeView],
     facts: Mapping[str, str],
@@ -104,7 +105,7 @@ def finish(
         operation="configure",
         key=target.key,
         changes=changes,
-        restart=restart_request(target, action) if request.restart and changes else None,
+        restart=restart_request(target, action, spec) if request.restart and changes else None,
         facts=plan_facts(target, facts),
     )
     return Planned(
@@ -130,7 +131,7 @@ def _plan_docker(host: "Host", request: Request, target: Target, spec: RuntimeSp
     outcome = edit(layers)
     prove_second_pass(layers, outcome, edit)
     facts = {"runtime": spec.name}
-    planned = finish(host, request, target, (source,), outcome, view=docker.view, facts=facts, home=source.path)
+    planned = finish(host, request, target, (source,), outcome, spec, view=docker.view, facts=facts, home=source.path)
     notes = list(planned.notes)
     if request.config_source == "command":
         notes.append("Docker prints no configuration: --config-source=command reads the file")
@@ -195,6 +196,7 @@ def _plan_containerd(host: "Host", request: Request, target: Target, spec: Runti
         target,
         sources,
         outcome,
+        spec,
         view=partial(containerd_view.view, merged_elsewhere=destination.drop_in if destination.foreign_main else None),
         facts={"runtime": spec.name, "default_before": _default_before(layers) if outcome.texts else ""},
         home=outcome.home or place.config,
@@ -281,7 +283,7 @@ def _plan_crio(host: "Host", request: Request, target: Target, spec: RuntimeSpec
     prove_second_pass(layers, outcome, lambda files: crio.configure(files, spec, destination))
     default = crio.view(layers, "").default_runtime if outcome.texts else None
     facts = {"runtime": spec.name, "default_before": default or ""}
-    planned = finish(host, request, target, sources, outcome, view=crio.view, facts=facts, home=place)
+    planned = finish(host, request, target, sources, outcome, spec, view=crio.view, facts=facts, home=place)
     question = query(host, target, "crio-config", arguments, judge_configured(spec))
     return planned._replace(plan=planned.plan._replace(query=question))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ctk.change.plan import CommandOutput, EngineQuery, FileChange, Plan, RestartRequest
-from ctk.engines.base import EditOutcome, Layer
+from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
 from ctk.errors import SelfCheckFault
 from ctk.host.paths import display_path
 from ctk.record import Record
@@ -73,9 +73,14 @@ def prove_second_pass(
         )
 
 
-def restart_request(target: Target, action: str) -> RestartRequest:
-    """How this engine takes up its new file."""
-    return RestartRequest(target.unit, action, target.socket, DEFAULTS[target.engine].protocol)
+def restart_request(target: Target, action: str, spec: RuntimeSpec | None = None) -> RestartRequest:
+    """How this engine takes up its new file; with a spec, Docker is asked whether it has."""
+    request = RestartRequest(target.unit, action, target.socket, DEFAULTS[target.engine].protocol)
+    if spec is None:
+        return request
+    return request._replace(
+        runtimes=((spec.name, spec.path),), default_runtime=spec.name if spec.set_as_default else ""
+    )
 
 
 def query(

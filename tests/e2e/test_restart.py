@@ -279,11 +279,6 @@ def test_without_systemd_nothing_is_changed(make_managed: MakeManaged) -> None:
     assert host.read() == host.text
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="dockerd only logs why it refuses a reload and goes on as before; ctk takes its answer on the socket for "
-    "success, and the daemon dies at its next start",
-)
 def test_a_reload_that_docker_refuses_is_not_called_done(make_managed: MakeManaged) -> None:
     host = make_managed("docker", "28").start()
     options = ("--restart", "--force", "reserved-name", "--nvidia-runtime-name=runc")

@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from ctk.errors import EXIT_FAILED, CtkError
 from ctk.facts import Unknown
 from ctk.facts.codec import NOT_RECORDED, VERSION_KEY, snapshot_from_document, snapshot_to_document
-from ctk.facts.engines import EngineFlag, EngineInstallation
+from ctk.facts.engines import EngineDaemon, EngineFiles, EngineFlag, EngineInstallation, EngineRuntime
 from ctk.facts.snapshot import Snapshot
 from tests.builders import make_engine, make_kubelet, make_snapshot
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.just("a\udcff")
 st.register_type_strategy(Unknown, st.builds(Unknown, reason=TEXT))
-for record in (EngineFlag, EngineInstallation):  # a Record's fields are no parameters that hypothesis could see
+for record in (
+    EngineFlag,
+    EngineRuntime,
+    EngineFiles,
+    EngineDaemon,
+    EngineInstallation,
+):  # a Record's fields are no parameters that hypothesis could see
     strategies = {name: st.from_type(hint) for name, hint in get_type_hints(record).items() if name in record._fields}
     st.register_type_strategy(record, st.builds(record, **strategies))
 SNAPSHOTS = st.from_type(Snapshot)
