@@ -7,6 +7,7 @@ from ctk.facts import Unknown
 
 if TYPE_CHECKING:
     from ctk.facts.modules import LoadedModule
+    from ctk.facts.nvml import NvmlGpu
     from ctk.facts.pci import PciFunction
     from ctk.facts.snapshot import Snapshot
 
@@ -142,10 +143,15 @@ def version_tuple(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def recovery_asked(snapshot: "Snapshot", address: str) -> int | None:
-    """The recovery that NVML asks for on a GPU now, 0 for none; None where it has no such answer, or was not asked."""
+def find_nvml_gpu(snapshot: "Snapshot", address: str) -> "NvmlGpu | None":
+    """What NVML says of a GPU; None where it does not know it, or was not asked."""
     nvml = snapshot.nvml
     if nvml is None or isinstance(nvml, Unknown) or isinstance(nvml.gpus, Unknown):
         return None
-    found = next((gpu for gpu in nvml.gpus if gpu.address == address), None)
-    return found.recovery_action if found is not None and isinstance(found.recovery_action, int) else None
+    return next((gpu for gpu in nvml.gpus if gpu.address == address), None)
+
+
+def recovery_asked(snapshot: "Snapshot", address: str) -> int | None:
+    """The recovery that NVML asks for on a GPU now, 0 for none; None where it does not say."""
+    gpu = find_nvml_gpu(snapshot, address)
+    return gpu.recovery_action if gpu is not None and isinstance(gpu.recovery_action, int) else None

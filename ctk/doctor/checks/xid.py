@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import recovery_asked
+from ctk.doctor.checks.applies import find_nvml_gpu, recovery_asked
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote_event
-from ctk.doctor.data.xid import APPLICATION, DATE, DRIVER, HARDWARE, RECOVERY_ACTIONS, SOURCE, WATCH, XIDS
+from ctk.doctor.data.xid import APPLICATION, DATE, DRIVER, HARDWARE, MEMORY_CODES, RECOVERY_ACTIONS, SOURCE, WATCH, XIDS
 from ctk.doctor.model import (
     CRITICAL,
     HIGH,
@@ -106,7 +106,7 @@ def check_hardware(snapshot: "Snapshot") -> Answer:
 
 
 def _judge_hardware(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"]) -> Outcome:
-    grave = [event for event in events if class_of(event) == HARDWARE]
+    grave = [event for event in events if class_of(event) == HARDWARE and not _is_judged_by_nvml(snapshot, event)]
     if grave:
         return _judge_grave(snapshot, log, grave)
     address = events[0].address
@@ -130,6 +130,14 @@ def _judge_grave(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"
     return failed(f"GPU {address} had {_codes(events)}", *evidence, subject=address, remedy=remedy)
 
 
+def _is_judged_by_nvml(snapshot: "Snapshot", event: "LogEvent") -> bool:
+    """What the counters say of memory now counts; one fault is told once, where its remedy is."""
+    if event.code not in MEMORY_CODES:
+        return False
+    gpu = find_nvml_gpu(snapshot, event.address)
+    return gpu is not None and isinstance(gpu.ecc_uncorrected, int)
+
+
 def check_recovery_action(snapshot: "Snapshot") -> Answer:
     """Xid 154 names what has to be done; NVML says whether it still has."""
     return _by_gpu(snapshot, (), "the driver asked for no recovery", _judge_recovery, codes=(RECOVERY_CODE,))
@@ -143,6 +151,8 @@ def _judge_recovery(snapshot: "Snapshot", log: "KernelLog", events: list["LogEve
     evidence = [quote_event(event, log)]
     if action == 0:
         return passed(f"GPU {event.address} needs no recovery any more", *evidence, subject=event.address)
+    if live is not None:
+        return noted(f"the driver asks for recovery of GPU {event.address}; NVML is judged", subject=event.address)
     if action is None:
         return unseen(Unknown("the action that the log names cannot be read"), event.address)
     words = RECOVERY_ACTIONS.get(action, f"action {action}")
@@ -288,9 +298,10 @@ XID_CHECKS = (
         evaluate=check_hardware,
         reads=READS,
         rule="a failure for each GPU with a code that asks for a reset or for support; a warning where NVML asks for "
-        "no recovery now; a note for what was only recorded, such as a remapped row",
+        "no recovery now; a note for what was only recorded, such as a remapped row, and for faults of memory where "
+        "NVML's counters are known",
         source=SOURCE,
-        needs=(*LOG, "pci.fell-off-bus", "pci.power-cable", "nvml.ecc-uncorrected", "nvml.row-remap-failed"),
+        needs=(*LOG, "pci.fell-off-bus", "pci.power-cable"),
         explains=(
             "CUDA error: uncorrectable ECC error encountered",
             "Unable to determine the device handle: GPU is lost",
@@ -305,9 +316,9 @@ XID_CHECKS = (
         severity=HIGH,
         evaluate=check_recovery_action,
         reads="the last Xid 154 of each GPU, and the recovery action that NVML reports",
-        rule="pass when NVML asks for none now; a failure with the named action otherwise",
+        rule="pass when NVML asks for none now, a note when it asks for one; without NVML a failure when the log asks",
         source=SOURCE,
-        needs=(*LOG, "nvml.recovery-action", "xid.hardware", "xid.driver"),
+        needs=(*LOG, "xid.hardware", "xid.driver"),
         explains=("programs do not start on one of the GPUs",),
         fix="disruptive",
     ),

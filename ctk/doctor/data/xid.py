@@ -106,6 +106,9 @@ XIDS: dict[int, tuple[str, str]] = {
     **dict.fromkeys((56, *range(111, 119)), (NOTE, "a display error")),
 }
 
+MEMORY_CODES = frozenset({48, 64, 95, 140, 157, 161, 171, 172})
+"""Faults of memory, whose state NVML tells: counters of errors, remapped rows, recovery."""
+
 RECOVERY_ACTIONS = {
     0: "none",
     1: "reset the GPU",

@@ -107,3 +107,14 @@ def test_when_everything_fails_only_the_lowest_are_roots() -> None:
     roots = {item.check.id for item in found if item.is_root}
     assert roots == {name for name, check in ROWS.items() if not any(need in ROWS for need in check.needs)}
     assert all(not ROWS[root.partition("[")[0]].needs or depth(ROWS[root]) == 1 for root in roots)
+
+
+def ancestors(name: str) -> set[str]:
+    direct = {need for need in ROWS[name].needs if need in ROWS} if name in ROWS else set()
+    return direct | {above for need in direct for above in ancestors(need)}
+
+
+@pytest.mark.parametrize("name", ["xid.hardware", "xid.driver", "xid.recovery-action", "sxid.fatal"])
+def test_what_the_log_tells_is_not_explained_by_libraries_or_nvml(name: str) -> None:
+    """A fault of the hardware stays a root of its own while the library cannot be asked for another reason."""
+    assert [above for above in ancestors(name) if above.startswith(("nvml.", "lib.", "driver.version-mismatch"))] == []

@@ -1,5 +1,7 @@
 """Xid and SXid events, class by class: a row for each status that a check can give."""
 
+from dataclasses import replace
+
 import pytest
 
 from ctk.doctor.checks.sxid import SXID_CHECKS
@@ -117,13 +119,22 @@ def test_a_program_with_one_gpu_only_is_no_ground_for_suspicion() -> None:
         ("xid.hardware", None, FAIL),
         ("xid.driver", 0, WARN),
         ("xid.recovery-action", 0, PASS),
-        ("xid.recovery-action", 5, FAIL),
+        ("xid.recovery-action", 5, INFO),
         ("xid.recovery-action", None, FAIL),
     ],
 )
 def test_what_nvml_says_now_counts_for_more(identity: str, action: int | None, status: str) -> None:
     events = (xid(95), xid(119), xid(154, text="changed from 0x0 (None) to 0x1 (GPU Reset Required)"))
     assert statuses(identity, kernel_log=log(*events), nvml=nvml(action)) == [(status, GPU)]
+
+
+@pytest.mark.parametrize(
+    ("code", "ecc", "status"), [(95, 1, INFO), (95, 0, INFO), (95, None, FAIL), (95, Unknown("x"), FAIL), (74, 1, FAIL)]
+)
+def test_faults_of_memory_are_judged_by_the_counters(code: int, ecc: int | None | Unknown, status: str) -> None:
+    gpu = NvmlGpu(index=0, address=GPU, uuid="GPU-1", minor=0, name="GPU", recovery_action=1, ecc_uncorrected=ecc)
+    answer = replace(nvml(1), gpus=(gpu,))
+    assert statuses("xid.hardware", kernel_log=log(xid(code)), nvml=answer) == [(status, GPU)]
 
 
 @pytest.mark.parametrize(("rate", "status"), [(10, PASS), (11, WARN), (100, WARN), (101, FAIL)])
