@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 GROUP = "Kernel log events: Xid and SXid"
 MANY_PER_MINUTE, STORM_PER_MINUTE = 10, 100
 RECOVERY_CODE = 154
+GSP_CODES = (119, 120)
 GONE = (79, 167)
 """The GPU does not answer on the bus: nothing that is sent to it can reset it."""
 Answer = Outcome | tuple[Outcome, ...]
@@ -97,7 +98,13 @@ def _gpu_count(snapshot: "Snapshot") -> int:
 
 def check_driver(snapshot: "Snapshot") -> Answer:
     """Driver or firmware gave up on a GPU."""
-    return _by_gpu(snapshot, (DRIVER,), "no fault of driver or firmware was logged", _judge_grave)
+    return _by_gpu(snapshot, (DRIVER,), "no fault of driver or firmware was logged", _judge_driver)
+
+
+def _judge_driver(snapshot: "Snapshot", log: "KernelLog", events: list["LogEvent"]) -> Outcome:
+    """driver.gsp-state judges the GPU's own processor, so that one fault is told once."""
+    grave = [event for event in events if event.code not in GSP_CODES]
+    return _judge_grave(snapshot, log, grave) if grave else _judge_recorded(log, events)
 
 
 def check_hardware(snapshot: "Snapshot") -> Answer:
@@ -109,6 +116,10 @@ def _judge_hardware(snapshot: "Snapshot", log: "KernelLog", events: list["LogEve
     grave = [event for event in events if class_of(event) == HARDWARE and not _is_judged_by_nvml(snapshot, event)]
     if grave:
         return _judge_grave(snapshot, log, grave)
+    return _judge_recorded(log, events)
+
+
+def _judge_recorded(log: "KernelLog", events: list["LogEvent"]) -> Outcome:
     address = events[0].address
     evidence = [quote_event(event, log) for event in events[:3]]
     return noted(f"GPU {address} recorded {_codes(events)}", *evidence, subject=address)
@@ -283,9 +294,10 @@ XID_CHECKS = (
         severity=HIGH,
         evaluate=check_driver,
         reads=READS,
-        rule="a failure for each GPU with such a code since boot; a warning where NVML asks for no recovery now",
+        rule="a failure for each GPU with such a code since boot; a warning where NVML asks for none now; a note "
+        "for 119 and 120, which driver.gsp-state judges",
         source=SOURCE,
-        needs=(*LOG, "pci.fell-off-bus", "driver.gsp-state", "driver.rm-init-failed"),
+        needs=(*LOG, "pci.fell-off-bus"),
         explains=("a program or nvidia-smi hangs", "CUDA error: the launch timed out and was terminated"),
         fix="disruptive",
     ),
@@ -316,9 +328,9 @@ XID_CHECKS = (
         severity=HIGH,
         evaluate=check_recovery_action,
         reads="the last Xid 154 of each GPU, and the recovery action that NVML reports",
-        rule="pass when NVML asks for none now, a note when it asks for one; without NVML a failure when the log asks",
+        rule="pass when NVML asks for none now, a note when it asks for one; without NVML a failure if the log asks",
         source=SOURCE,
-        needs=(*LOG, "xid.hardware", "xid.driver"),
+        needs=(*LOG, "xid.hardware", "xid.driver", "driver.gsp-state"),
         explains=("programs do not start on one of the GPUs",),
         fix="disruptive",
     ),

@@ -81,8 +81,8 @@ def test_no_log_is_unknown_and_a_quiet_one_passes(identity: str) -> None:
             (xid(31, processes=("a", "b")), xid(31, address=OTHER_GPU)),
             [(INFO, GPU), (INFO, OTHER_GPU)],
         ),
-        ("xid.driver", (xid(119), xid(120), xid(31)), [(FAIL, GPU)]),
-        ("xid.driver", (xid(119), xid(62, address=OTHER_GPU)), [(FAIL, GPU), (FAIL, OTHER_GPU)]),
+        ("xid.driver", (xid(109), xid(120), xid(31)), [(FAIL, GPU)]),
+        ("xid.driver", (xid(119), xid(62, address=OTHER_GPU)), [(INFO, GPU), (FAIL, OTHER_GPU)]),
         ("xid.driver", (xid(31),), [(PASS, "")]),
         ("xid.hardware", (xid(79),), [(FAIL, GPU)]),
         ("xid.hardware", (xid(48), xid(63)), [(FAIL, GPU)]),
@@ -124,7 +124,7 @@ def test_a_program_with_one_gpu_only_is_no_ground_for_suspicion() -> None:
     ],
 )
 def test_what_nvml_says_now_counts_for_more(identity: str, action: int | None, status: str) -> None:
-    events = (xid(95), xid(119), xid(154, text="changed from 0x0 (None) to 0x1 (GPU Reset Required)"))
+    events = (xid(95), xid(62), xid(154, text="changed from 0x0 (None) to 0x1 (GPU Reset Required)"))
     assert statuses(identity, kernel_log=log(*events), nvml=nvml(action)) == [(status, GPU)]
 
 
