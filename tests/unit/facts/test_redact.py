@@ -6,7 +6,7 @@ import pytest
 
 from ctk.facts.codec import snapshot_from_document, snapshot_to_document
 from ctk.facts.redact import redact
-from tests.builders import make_engine, make_flag, make_snapshot
+from tests.builders import make_engine, make_flag, make_observer, make_snapshot
 
 
 def redact_text(text: str, **changes: object) -> object:
@@ -70,7 +70,8 @@ def test_docker_context(context: str | None, redacted: str | None) -> None:
 
 
 def test_versions_and_times_are_kept_although_they_look_like_addresses() -> None:
-    snapshot = make_snapshot(engines=(make_engine(version="1.2.3.4"),), host_name=None)
+    unnamed = make_observer(boot_id=None)  # and no GPU of NVML's: UUIDs are made placeholders
+    snapshot = make_snapshot(engines=(make_engine(version="1.2.3.4"),), host_name=None, observer=unnamed, nvml=None)
     assert snapshot_from_document(redact(snapshot_to_document(snapshot))) == snapshot
 
 
