@@ -122,6 +122,7 @@ def test_a_killed_holder_frees_the_lock_and_its_run_is_undone(scene: Scene) -> N
     assert scene.leftovers() == []
 
 
+@pytest.mark.long
 @pytest.mark.real
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGHUP, -1)])
 def test_a_signal_in_the_delicate_part_waits_until_files_are_whole(
@@ -137,6 +138,7 @@ def test_a_signal_in_the_delicate_part_waits_until_files_are_whole(
     assert scene.leftovers() == []
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_a_signal_while_waiting_for_the_lock_ends_the_wait(scene: Scene) -> None:
     first = start(scene, "first", "slow", DRIVER_SECONDS="5")
@@ -150,6 +152,7 @@ def test_a_signal_while_waiting_for_the_lock_ends_the_wait(scene: Scene) -> None
     first.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_twenty_runs_at_once_all_leave_their_line(scene: Scene) -> None:
     words = [f"word{number}" for number in range(20)]

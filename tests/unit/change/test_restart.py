@@ -16,7 +16,7 @@ from ctk.errors import RestartFault
 from tests.unit.change import engine_stand_in
 from tests.unit.change.scene import NEW, OLD, QUICK, Scene
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]  # daemons that die, hang and lie take seconds
 PROGRAM = str(engine_stand_in.__file__)
 
 

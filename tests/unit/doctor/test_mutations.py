@@ -30,7 +30,7 @@ def assert_sane(snapshot: Snapshot, *mutations: Mutation) -> None:
         assert failing == [], [mutation.name for mutation in mutations]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(mutation=st.sampled_from(MUTATIONS))
 def test_one_thing_changed(mutation: Mutation) -> None:
     assert_sane(BUILT, mutation)

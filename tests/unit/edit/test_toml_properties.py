@@ -184,7 +184,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_property_holds(name: str) -> None:
-    CHECKS[name](100)()
+    CHECKS[name](30)()
 
 
 @pytest.mark.long

@@ -18,9 +18,6 @@ Layers = tuple[Layer, ...]
 Originals = Mapping[str, str | None]
 
 CASES = load_cases()
-ERRORS = [case for case in CASES if case.expected_error()]
-EDITS = [case for case in CASES if not case.expected_error()]
-CONFIGURES = [case for case in EDITS if case.operation == "configure"]
 
 
 def _configure_docker(case: Case, layers: Layers) -> EditOutcome:
@@ -107,15 +104,13 @@ def test_there_are_cases_for_both_operations() -> None:
     assert len([case for case in CASES if case.engine == "docker"]) > 60
 
 
-@pytest.mark.parametrize("case", CASES, ids=identity)
-def test_case_says_why_it_exists(case: Case) -> None:
+def _case_says_why_it_exists(case: Case) -> None:
     assert case.asked.why.strip().endswith(".")
     known = {"spec.toml", "before", "after", "original", "error.toml", "dump"}
     assert {each.name for each in case.folder.iterdir()} <= known
 
 
-@pytest.mark.parametrize("case", EDITS, ids=identity)
-def test_edit_gives_the_expected_bytes(case: Case, update_golden: bool) -> None:
+def _edit_gives_the_expected_bytes(case: Case, update_golden: bool) -> None:
     before = case.before()
     outcome = run(case, as_layers(before))
     new = {path: _encode(before[path], text) for path, text in outcome.texts.items() if text is not None}
@@ -141,8 +136,7 @@ def _write_after(case: Case, new: Mapping[str, bytes]) -> None:
         target.write_bytes(data)
 
 
-@pytest.mark.parametrize("case", EDITS, ids=identity)
-def test_edit_says_what_people_must_know(case: Case) -> None:
+def _edit_says_what_people_must_know(case: Case) -> None:
     outcome = run(case, as_layers(case.before()))
     for phrases, sentences in ((case.asked.warnings, outcome.warnings), (case.asked.notes, outcome.notes)):
         for phrase in phrases:
@@ -152,22 +146,19 @@ def test_edit_says_what_people_must_know(case: Case) -> None:
         assert outcome.needs_restart is case.asked.needs_restart
 
 
-@pytest.mark.parametrize("case", EDITS, ids=identity)
-def test_second_pass_changes_nothing(case: Case) -> None:
+def _second_pass_changes_nothing(case: Case) -> None:
     layers = as_layers(case.before())
     assert run(case, apply(layers, run(case, layers))).texts == {}
 
 
-@pytest.mark.parametrize("case", EDITS, ids=identity)
-def test_foreign_keys_stay_equal_for_an_independent_parser(case: Case) -> None:
+def _foreign_keys_stay_equal_for_an_independent_parser(case: Case) -> None:
     layers = as_layers(case.before())
     outcome = run(case, layers)
     for old, new in zip(layers, apply(layers, outcome), strict=True):
         assert edited_only(parse(case, old.text), parse(case, new.text), outcome.owned) == ()
 
 
-@pytest.mark.parametrize("case", CONFIGURES, ids=identity)
-def test_removal_gives_back_the_starting_bytes_if_they_are_known(case: Case) -> None:
+def _removal_gives_back_the_starting_bytes_if_they_are_known(case: Case) -> None:
     layers = as_layers(case.before())
     new = apply(layers, run(case, layers))
     outcome = UNCONFIGURE[case.engine](case, new, {layer.path: layer.text for layer in layers})
@@ -178,8 +169,7 @@ def test_removal_gives_back_the_starting_bytes_if_they_are_known(case: Case) -> 
             assert end.text == start.text
 
 
-@pytest.mark.parametrize("case", CONFIGURES, ids=identity)
-def test_removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case: Case) -> None:
+def _removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case: Case) -> None:
     layers = as_layers(case.before())
     added = run(case, layers)
     new = apply(layers, added)
@@ -195,8 +185,7 @@ def test_removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case
         assert [path for path in stray if lookup(content, path) != {}] == []  # nothing tells who made an empty table
 
 
-@pytest.mark.parametrize("case", CONFIGURES, ids=identity)
-def test_view_sees_what_was_configured(case: Case) -> None:
+def _view_sees_what_was_configured(case: Case) -> None:
     layers = as_layers(case.before())
     new = apply(layers, run(case, layers))
     view = view_of(case, new)
@@ -204,8 +193,7 @@ def test_view_sees_what_was_configured(case: Case) -> None:
     assert view.is_default or not case.asked.spec.set_as_default
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=identity)
-def test_bad_input_is_refused_with_its_place(case: Case) -> None:
+def _bad_input_is_refused_with_its_place(case: Case) -> None:
     expected = case.expected_error()
     assert expected is not None
     with pytest.raises(CtkError) as caught:
@@ -219,3 +207,20 @@ def test_bad_input_is_refused_with_its_place(case: Case) -> None:
         wanted = getattr(expected, name)
         assert wanted is None or getattr(error, name) == wanted
     assert case.files("after") == {}
+
+
+@pytest.mark.parametrize("case", CASES, ids=identity)
+def test_case_holds(case: Case, update_golden: bool) -> None:
+    """All that is asked of a case, in one test: there are thousands of such questions."""
+    _case_says_why_it_exists(case)
+    if case.expected_error():
+        _bad_input_is_refused_with_its_place(case)
+        return
+    _edit_gives_the_expected_bytes(case, update_golden)
+    _edit_says_what_people_must_know(case)
+    _second_pass_changes_nothing(case)
+    _foreign_keys_stay_equal_for_an_independent_parser(case)
+    if case.operation == "configure":
+        _removal_gives_back_the_starting_bytes_if_they_are_known(case)
+        _removal_without_a_known_past_takes_the_runtime_and_leaves_the_rest(case)
+        _view_sees_what_was_configured(case)

@@ -138,7 +138,7 @@ def check_crio(files: Files, spec: RuntimeSpec, in_main: bool) -> bool:
     return True
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(containerd_files(), SPECS, DESTINATIONS, ENGINES, st.booleans())
 def test_containerd(
     files: Files, spec: RuntimeSpec, destination: Destination, engine: tuple[int, int] | None, with_dump: bool
@@ -155,7 +155,7 @@ def test_containerd_long(
     check_containerd(files, spec, destination, engine, with_dump)
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(crio_files(), SPECS, st.booleans())
 def test_crio(files: Files, spec: RuntimeSpec, in_main: bool) -> None:
     check_crio(files, spec, in_main)

@@ -38,6 +38,7 @@ def test_start_of_cuda_is_told(
     assert (probe.call, probe.code, probe.name, probe.count, probe.hang) == (call, code, name, count, None)
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_start_that_hangs_is_given_up(tmp_path: Path, library: Path) -> None:
     probe = collect_cuda_probe(plant_library(tmp_path, library, "hang"), SHORT_SECONDS)

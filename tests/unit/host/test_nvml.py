@@ -121,6 +121,7 @@ def test_faults_of_memory_and_links_come_through(ask: Ask) -> None:
     assert (gpu.recovery_action, gpu.nvlinks) == (4, (False, False, *(True,) * 16))
 
 
+@pytest.mark.long
 def test_library_that_hangs_at_once_is_given_up_at_the_deadline(tmp_path: Path, library: Path) -> None:
     files = {"etc/hostname": "node-7\n", "etc/os-release": "ID=debian\n", "usr/bin/dockerd": "#!/bin/sh\n"}
     host = plant_library(tmp_path, library, "Init=hang", files)
@@ -136,6 +137,7 @@ def test_library_that_hangs_at_once_is_given_up_at_the_deadline(tmp_path: Path, 
     assert dict(by_files(snapshot)) == dict(by_files(unasked)), "every check of files is answered as if NVML were well"
 
 
+@pytest.mark.long
 def test_answers_before_a_hang_in_the_driver_are_kept(ask: Ask) -> None:
     nvml = ask("gpus=4 2.Temperature=stuck", SHORT_SECONDS)
     assert nvml.hang is not None

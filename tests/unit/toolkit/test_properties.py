@@ -103,7 +103,7 @@ def hold(text: str, setting: Setting, value: Value) -> None:
 
 
 @given(files(), assignments())
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_a_setting_comes_and_goes(text: str, chosen: tuple[Setting, Value]) -> None:
     hold(text, *chosen)
 
@@ -116,7 +116,7 @@ def test_a_setting_comes_and_goes_in_more_files(text: str, chosen: tuple[Setting
 
 
 @given(texts(), assignments())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_a_setting_comes_and_goes_in_any_toml(text: str, chosen: tuple[Setting, Value]) -> None:
     """Files whose keys are all unknown, in every form TOML has."""
     assume(not any(item.blocks for item in check_document(text, tomllib.loads(text), HOST)))
@@ -124,7 +124,7 @@ def test_a_setting_comes_and_goes_in_any_toml(text: str, chosen: tuple[Setting, 
 
 
 @given(st.sampled_from(["hand-edited.toml", "old-release.toml"]), st.data())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_several_keys_at_once_are_the_same_as_one_by_one(name: str, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(assignments(), min_size=2, max_size=4, unique_by=lambda pair: pair[0].key))
     chosen = [pair for pair in chosen if pair[0].key != "nvidia-container-cli.ldconfig"]
@@ -138,7 +138,7 @@ def test_several_keys_at_once_are_the_same_as_one_by_one(name: str, data: st.Dat
 
 
 @given(st.text(max_size=60), assignments())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_no_text_makes_it_fail_in_another_way(text: str, chosen: tuple[Setting, Value]) -> None:
     """What is no TOML is refused with its place; nothing else may be raised."""
     try:
