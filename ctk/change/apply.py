@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from ctk.change.entry import ABANDONED, UNDONE, Entry
 from ctk.change.faults import write_fault
@@ -16,12 +16,13 @@ from ctk.change.signals import Deferred, deferred_signals
 from ctk.change.transaction import Transaction, Undone
 from ctk.change.verify import Verified, ask_before, verify
 from ctk.errors import CtkError, RestartFault, VerifyFault
+from ctk.record import Record
 from ctk.result import Message
 
 PUT_BACK = "The old files were put back."
 
 
-class Applied(NamedTuple):
+class Applied(Record):
     """What came of a plan. applied False = no file had to change; journal_id None = no journal was kept."""
 
     applied: bool
@@ -76,7 +77,7 @@ class _RestartFailed(Exception):
         self.need_cri = need_cri
 
 
-class _Run(NamedTuple):
+class _Run(Record):
     """One run under the lock: the plan and what it is carried out with."""
 
     plan: Plan

@@ -1,15 +1,15 @@
 """From our first configure of a file to its undoing: how it was before, and whether only we changed it; no I/O."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from ctk.change.entry import ABANDONED, CYCLE_FACT, FINISHED, UNDONE, Entry, FileRecord
 from ctk.change.files import FileState, Step, sha256_of
+from ctk.record import Record
 
 _CHANGED = (FINISHED, ABANDONED)
 
 
-class Baseline(NamedTuple):
+class Baseline(Record):
     """A file as it was before our first configure that still stands.
 
     before None = the file did not exist. created_folders: made by ctk for it, outermost first. facts: those of that

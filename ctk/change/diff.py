@@ -1,10 +1,10 @@
 """Renders what a plan changes as a unified diff, secrets hidden; knows bytes and lines, opens and prints nothing."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ctk.change.mask import mask_secrets
 from ctk.change.plan import FileChange
+from ctk.record import Record
 
 CONTEXT_LINES = 3
 _EFFORT = 400  # edits after which the search for the shortest difference stops; then the middle is shown as replaced
@@ -12,7 +12,7 @@ _EFFORT = 400  # edits after which the search for the shortest difference stops;
 _BOLD, _RED, _GREEN, _CYAN, _RESET = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[0m"
 
 
-class _Edit(NamedTuple):
+class _Edit(Record):
     """Old lines [old_start, old_end) become new lines [new_start, new_end)."""
 
     old_start: int

@@ -1,9 +1,10 @@
 """One journal entry as a value, and its JSON form (format 1) in both directions; opens no file."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ctk.change.files import FileState, FolderState
+from ctk.record import Record
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ CYCLE_FACT = "cycle"
 earlier one was never closed. "open": this unconfigure leaves some of our keys, the cycle goes on."""
 
 
-class FileRecord(NamedTuple):
+class FileRecord(Record):
     """One file of an entry; before None = it did not exist, after None = it was removed.
 
     backup, result: names of the files in the entry's folder that hold the bytes, "" for none. cycle: id of the entry
@@ -40,7 +41,7 @@ class FileRecord(NamedTuple):
     returns: bool
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """One run. state is pending, finished, undone (all was put back) or abandoned (something could not be)."""
 
     id: str

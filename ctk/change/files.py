@@ -5,10 +5,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from ctk.change.plan import FileChange
 from ctk.errors import BusyFault
+from ctk.record import Record
 
 TEMPORARY_PREFIX = ".ctk-"
 TEMPORARY_SUFFIX = ".tmp"
@@ -22,7 +22,7 @@ _NOT_COPIED = frozenset({"security.ima", "security.evm"})
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EACCES, errno.ENOTSUP, errno.ENOENT, errno.EROFS})
 
 
-class FileState(NamedTuple):
+class FileState(Record):
     """What identifies a file's content and what must stay when it is replaced; xattrs are (name, value in hex)."""
 
     sha256: str
@@ -34,7 +34,7 @@ class FileState(NamedTuple):
     xattrs: tuple[tuple[str, str], ...] = ()
 
 
-class FolderState(NamedTuple):
+class FolderState(Record):
     """A folder that may be removed, as it must be made again on the way back."""
 
     path: str
@@ -43,7 +43,7 @@ class FolderState(NamedTuple):
     gid: int
 
 
-class Step(NamedTuple):
+class Step(Record):
     """One file of a run: its bytes before and after, how it was found, and the one temporary name used for it."""
 
     path: str
@@ -131,8 +131,12 @@ def require_unmoved(step: Step) -> None:
     found = look_at(step.target, with_attributes=False)
     if (found[0] if found else None) != step.before:
         raise moved(step.path)
-    if found and step.old and found[1][2:5] != step.old[2:5]:
+    if found and step.old and _owner_and_mode(found[1]) != _owner_and_mode(step.old):
         raise moved(step.path, "its mode or owner")
+
+
+def _owner_and_mode(state: FileState) -> tuple[int, int, int]:
+    return state.mode, state.uid, state.gid
 
 
 def stage(step: Step, data: bytes, state: FileState | None) -> bool:

@@ -5,7 +5,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ctk.change.cycle import Baseline, cycle_of, find_baseline, kept_for_ever
 from ctk.change.entry import (
@@ -25,6 +24,7 @@ from ctk.change.files import FileState, FolderState, Step, read_file, sha256_of,
 from ctk.change.plan import Plan
 from ctk.change.state import JOURNAL_FOLDER, PENDING_SUFFIX, file_name_of
 from ctk.errors import CtkError
+from ctk.record import Record
 
 KEPT_ENTRIES = 50
 
@@ -36,14 +36,14 @@ _STATES = {suffix: state for state, suffix in _SUFFIXES.items()}
 _BUILDING = ".new-"  # an entry that is being written or deleted: nothing was, or is any more, changed for it
 
 
-class Damaged(NamedTuple):
+class Damaged(Record):
     """A folder in the journal that is not an entry this version can read; it is left alone for ever."""
 
     name: str
     reason: str
 
 
-class Draft(NamedTuple):
+class Draft(Record):
     """What a run is about to do, as far as the journal must know it."""
 
     id: str

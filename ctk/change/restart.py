@@ -1,15 +1,15 @@
 """Restarts or reloads an engine through systemd and waits until it serves again; knows no files."""
 
 import time
-from typing import NamedTuple
 
 from ctk.change.plan import RestartRequest, Runner
 from ctk.change.probe import answers, cri_serves, docker_has
+from ctk.record import Record
 
 LOG_LINES = 20
 
 
-class Pace(NamedTuple):
+class Pace(Record):
     """How long to wait, in seconds. A stop may take systemd's 90 s (DefaultTimeoutStopSec), then comes the start."""
 
     command: float = 120.0
@@ -21,7 +21,7 @@ class Pace(NamedTuple):
 PACE = Pace()
 
 
-class Restarted(NamedTuple):
+class Restarted(Record):
     """done, or the reason why the engine does not serve."""
 
     done: bool

@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ctk.change.faults import cause_of, read_fault, write_fault
 from ctk.change.files import (
@@ -27,9 +26,10 @@ from ctk.change.files import (
 )
 from ctk.change.plan import Plan
 from ctk.errors import WriteFault
+from ctk.record import Record
 
 
-class Undone(NamedTuple):
+class Undone(Record):
     """What came of the way back. changed: some file was not as before.
 
     As sentences: left, what somebody else has changed meanwhile; failed, what the system refused.

@@ -1,11 +1,10 @@
 """Asks the engine what it makes of its files before and after a change, for the plan's judge; writes nothing."""
 
-from typing import NamedTuple
-
 from ctk.change.plan import CommandOutput, EngineQuery, Plan, Runner
+from ctk.record import Record
 
 
-class Verified(NamedTuple):
+class Verified(Record):
     """How the result was proved.
 
     method: config-dump, crio-config, dockerd-validate; parse = only ctk's own parsing and the read-back of the bytes;

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.change.plan import FileChange, Plan
 from ctk.cli.app import App
@@ -11,6 +11,7 @@ from ctk.cli.config_place import ConfigPlace, read_config
 from ctk.cli.paths import absolute_path
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, UsageFault
 from ctk.host.paths import display_path
+from ctk.record import Record
 from ctk.result import Message, Result
 from ctk.runtime.sources import Source, read_source
 from ctk.toolkit.problems import Problem
@@ -22,7 +23,7 @@ KEY = "toolkit-config"
 VERBS = {"create": ("would be created", "created"), "edit": ("would be changed", "changed")}
 
 
-class EditOptions(NamedTuple):
+class EditOptions(Record):
     """Where the result goes: in_place = the file in force; output = another file; neither = stdout.
 
     create: a missing file is made from the defaults; else there is nothing to edit. negative: --check answers no
@@ -44,14 +45,14 @@ class EditOptions(NamedTuple):
         return not (self.dry_run or self.check)
 
 
-class Edited(NamedTuple):
+class Edited(Record):
     """The new text, and what is wrong in it."""
 
     text: str
     problems: tuple[Problem, ...] = ()
 
 
-class _Made(NamedTuple):
+class _Made(Record):
     change: FileChange
     problems: tuple[Problem, ...]
 

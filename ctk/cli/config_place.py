@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,7 @@ from ctk.host.toolkit_config import (
     collect_look_alikes,
     find_config,
 )
+from ctk.record import Record
 from ctk.result import Message
 from ctk.runtime.sources import Source, read_source
 from ctk.toolkit.document import HostDefaults, render_default
@@ -30,7 +31,7 @@ CONFIG_FILE = click.option(
 )
 
 
-class ConfigPlace(NamedTuple):
+class ConfigPlace(Record):
     """The host, the file in force, the defaults that hold here, and what is odd about the place."""
 
     host: "Host"

@@ -70,7 +70,8 @@ def get(app: App, place: ConfigPlace, values: Mapping[str, object]) -> None:
     value = value_at(content, tuple(key.split(".")))
     source = FILE
     if setting is not None:
-        value, source = effective_of(content, setting, place.defaults)[1:]
+        row = effective_of(content, setting, place.defaults)
+        value, source = row.value, row.source
     elif value is None:
         raise _no_setting(key)
     data = {

@@ -1,7 +1,6 @@
 """containerd: where the nvidia runtime goes in its files; opens no file, runs no program."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.engines.base import EditOutcome, Layer, RuntimeSpec
@@ -28,9 +27,10 @@ from ctk.engines.containerd_layout import (
 from ctk.engines.containerd_workspace import Workspace
 from ctk.engines.layers import Path, Table, look_up
 from ctk.errors import CtkError, ParseFault, SelfCheckFault
+from ctk.record import Record
 
 
-class Destination(NamedTuple):
+class Destination(Record):
     """Where new keys may go.
 
     drop_in: the file beside the main file. explicit: named by the user, so used for every version. in_main: the main

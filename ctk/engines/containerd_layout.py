@@ -5,12 +5,12 @@ and measurements of 1.6.20, 1.7.24 and 2.1.9: before 2.0 an imported file replac
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.engines.base import Layer
 from ctk.engines.layers import Document, Path, Table, deep_merge, last_with, look_up, parse_layers, table_at, wrong_type
 from ctk.errors import ParseFault, Refused
+from ctk.record import Record
 
 PLUGIN_IDS = {
     1: "cri",
@@ -24,7 +24,7 @@ CRI_NAMES = frozenset({"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1
 DEEP_MERGE_SINCE = (2, 0)  # measured: 1.6 and 1.7 replace a plugin's section, 2.1 merges key by key
 
 
-class Layout(NamedTuple):
+class Layout(Record):
     """The files of one containerd, those in force in load order, and the version of the main file.
 
     documents[0] is the main file; a document that is not in `active` is imported by none of them. engine is

@@ -1,15 +1,15 @@
 """An edit of containerd's files under way: texts so far, keys touched; proves nothing, opens no file."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.edit.compare import is_equal, lookup
 from ctk.engines.containerd_layout import Layout
 from ctk.engines.layers import Path, Table
+from ctk.record import Record
 
 
-class Workspace(NamedTuple):
+class Workspace(Record):
     """An edit under way: the texts so far and the keys that were touched, both by file.
 
     contents: the texts as far as they were parsed; parsing is what a run with nothing to do spends its time on.

@@ -1,17 +1,18 @@
 """Configuration spread over several TOML files: parse, look up, merge as the engines merge; sees texts, never files."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 
 from ctk.edit import toml
 from ctk.engines.base import Layer
 from ctk.errors import ParseFault
+from ctk.record import Record
 
 Path = tuple[str, ...]
 Table = Mapping[str, object]
 
 
-class Document(NamedTuple):
+class Document(Record):
     """One file in load order, parsed; text "" for a file that does not exist yet."""
 
     path: str

@@ -4,10 +4,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.facts.command import CommandOutput
 from ctk.host.paths import glob_pattern, has_wildcard, resolve_below, split
+from ctk.record import Record
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -236,7 +237,7 @@ def run_watched(
     return output, tuple(seen)
 
 
-class Sleeper(NamedTuple):
+class Sleeper(Record):
     """One thread at the deadline. state: the letter of proc_pid_stat(5); wait_channel "" = not told."""
 
     name: str

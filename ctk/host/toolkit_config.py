@@ -1,10 +1,10 @@
 """The toolkit's config.toml on a host: which file is in force, its look-alikes, the defaults here; reads no value."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from ctk.host import Host
 from ctk.host.reading import try_read_text
+from ctk.record import Record
 
 DEFAULT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 PATH_VARIABLES = ("NVIDIA_CTK_CONFIG_FILE_PATH", "NVIDIA_CTK_CONFIG")
@@ -21,7 +21,7 @@ LOOK_ALIKES = (
 """Places people write to by mistake; the last is the GPU Operator's, which only its own wrappers read."""
 
 
-class ConfigLocation(NamedTuple):
+class ConfigLocation(Record):
     """The file in force. origin: option, environment or default; variable: the environment variable that chose it."""
 
     path: str

@@ -1,6 +1,6 @@
 """Distribution-managed containerd files: k3s, RKE2, microk8s and k0s; decides where keys may go, changes nothing."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.change.plan import FileChange, Plan
 from ctk.engines.base import RuntimeSpec
@@ -11,6 +11,7 @@ from ctk.engines.containerd_view import view
 from ctk.engines.installations import GO_TEMPLATE_BASE, K0S_MARKER
 from ctk.errors import CtkError, ParseFault, Refused, UsageFault
 from ctk.host.paths import display_path
+from ctk.record import Record
 from ctk.runtime.binaries import binary_fault
 from ctk.runtime.planned import Planned, plan_facts, restart_request
 from ctk.runtime.request import Request
@@ -28,7 +29,7 @@ SELF_DETECTED = (
 """Where k3s and RKE2 look for the runtime at every start (https://docs.k3s.io/advanced#nvidia-container-runtime)."""
 
 
-class Place(NamedTuple):
+class Place(Record):
     """Which main file is read, where new keys may go, and the whole plan where it is already decided."""
 
     config: str
@@ -203,7 +204,7 @@ def _k0s_drop_in(target: Target) -> str:
     return f"{folder}/nvidia.toml"
 
 
-class RemovalPlace(NamedTuple):
+class RemovalPlace(Record):
     """Where a runtime may be taken out: main file, drop-in, or the template that holds our block."""
 
     config: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctk.change.cycle import Baseline
 from ctk.change.entry import CYCLE_FACT
@@ -11,6 +11,7 @@ from ctk.change.plan import FileChange, Plan
 from ctk.engines.base import EditOutcome, Layer
 from ctk.errors import CtkError, Refused
 from ctk.host.paths import display_path
+from ctk.record import Record
 from ctk.runtime.planned import Planned, plan_facts, query, restart_request
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_source
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ctk.host import Host
 
 
-class Past(NamedTuple):
+class Past(Record):
     """What the journal knows of one file: its baseline, and the runtimes that ctk registered in it since."""
 
     baseline: Baseline
@@ -35,7 +36,7 @@ class Past(NamedTuple):
         return decode_config(self.baseline.before, source.path).text
 
 
-class Removal(NamedTuple):
+class Removal(Record):
     """How one engine takes a runtime out: the files, the edit, and the question to its own program."""
 
     sources: tuple[Source, ...]

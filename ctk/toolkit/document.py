@@ -1,16 +1,16 @@
 """config.toml as text: the default document, effective values, and edits that touch one key's line; reads no file."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.errors import ParseFault
+from ctk.record import Record
 from ctk.toolkit.settings import SETTINGS, Setting, Value
 
 FILE, DEFAULT = "file", "default"
 
 
-class HostDefaults(NamedTuple):
+class HostDefaults(Record):
     """The defaults that depend on the distribution, as NVIDIA's toolkit chooses them.
 
     ldconfig: @/sbin/ldconfig.real where that exists (Debian, Ubuntu), else @/sbin/ldconfig. user: root:video where
@@ -29,7 +29,7 @@ class HostDefaults(NamedTuple):
         return setting.default
 
 
-class Effective(NamedTuple):
+class Effective(Record):
     """The value in force of one setting: None = absent; source is file or default."""
 
     setting: Setting

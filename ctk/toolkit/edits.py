@@ -1,11 +1,11 @@
 """What `ctk config set` and its kin ask for, as edits of the text; knows the settings, reads no file."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.edit.compare import is_equal, lookup
 from ctk.errors import UsageFault
+from ctk.record import Record
 from ctk.toolkit.document import HostDefaults, set_key, shown, unset_key
 from ctk.toolkit.problems import Problem, check_document, refuse_broken
 from ctk.toolkit.settings import Setting, Value, find_setting, nearest_key
@@ -14,7 +14,7 @@ from ctk.toolkit.values import parse_value
 DELETE_WORD = "nil"  # nvidia-ctk: features.NAME=nil takes a feature out
 
 
-class Assignment(NamedTuple):
+class Assignment(Record):
     """One key and the value it gets; value None = the key goes. setting None: a key that is not ctk's to know."""
 
     path: tuple[str, ...]

@@ -1,10 +1,10 @@
 """What is wrong in a config.toml: types, values, unknown keys, each with its place; looks at no host."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from ctk.edit import toml
 from ctk.errors import ParseFault
+from ctk.record import Record
 from ctk.toolkit.document import HostDefaults, effective, value_at
 from ctk.toolkit.settings import SETTINGS, Setting, find_setting, nearest_key
 from ctk.toolkit.values import security_note, type_fault, value_fault
@@ -12,7 +12,7 @@ from ctk.toolkit.values import security_note, type_fault, value_fault
 Path = tuple[str, ...]
 
 
-class Problem(NamedTuple):
+class Problem(Record):
     """One thing wrong in a file. line and column are 1-based, None where the key is not written.
 
     blocks: the file is built wrongly (a value of the wrong type), so it is not edited. is_error False = a warning.

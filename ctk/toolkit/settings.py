@@ -3,7 +3,7 @@
 Keys, types and defaults are those of NVIDIA Container Toolkit 1.20 (api/config/v1), as its own `config default` shows.
 """
 
-from typing import NamedTuple
+from ctk.record import Record
 
 STRING, BOOLEAN, LIST = "string", "boolean", "list"
 
@@ -15,7 +15,7 @@ CAPABILITIES = ("compat32", "compute", "display", "graphics", "ngx", "utility", 
 Value = str | bool | list[str]
 
 
-class Setting(NamedTuple):
+class Setting(Record):
     """One key.
 
     default None: absent unless set. shown: the value that the default document shows behind a `#`, None if the

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctk.change.plan import CommandOutput, EngineQuery, FileChange
+from ctk.change.verify import Verified
 from ctk.errors import BusyFault, ReadFault, VerifyFault, WriteFault
 from tests.unit.change.scene import NEW, OLD, Scene, look
 
@@ -23,7 +24,7 @@ def test_apply_writes_the_new_bytes_and_says_so(scene: Scene) -> None:
     applied = scene.apply()
     assert scene.file.read_bytes() == NEW
     assert applied.applied
-    assert applied.verified == ("parse", "passed", "")
+    assert applied.verified == Verified("parse", "passed", "")
     assert not applied.restart_done
     assert [entry.id for entry in scene.journal.entries()] == [applied.journal_id]
     assert scene.states() == ["finished"]
@@ -171,7 +172,7 @@ def test_the_engine_is_asked_before_and_after(scene: Scene) -> None:
     scene.runner = answer
     applied = scene.apply(scene.plan(query=query(scene)._replace(judge=judge)))
     assert seen == [(OLD.decode(), NEW.decode())]
-    assert applied.verified == ("config-dump", "passed", "")
+    assert applied.verified == Verified("config-dump", "passed", "")
 
 
 def test_a_problem_the_engine_finds_restores_everything(scene: Scene) -> None:
@@ -212,7 +213,7 @@ def test_a_judge_that_crashes_restores_everything(scene: Scene) -> None:
 
 def test_a_program_that_cannot_be_started_is_a_note_and_no_failure(scene: Scene) -> None:
     applied = scene.apply(scene.plan(query=query(scene, "never judged")))
-    assert applied.verified == ("parse", "passed", "engine was not asked: not found")
+    assert applied.verified == Verified("parse", "passed", "engine was not asked: not found")
     assert scene.file.read_bytes() == NEW
 
 
@@ -227,7 +228,7 @@ def test_a_program_that_answered_before_and_not_after_is_a_problem(scene: Scene)
 def test_a_question_the_engine_is_too_old_for_is_no_failure(scene: Scene) -> None:
     scene.runner = lambda argv, timeout: CommandOutput(argv, 125, "", "unknown flag: --validate")
     applied = scene.apply(scene.plan(query=query(scene)))
-    assert applied.verified[:2] == ("parse", "passed")
+    assert (applied.verified.method, applied.verified.result) == ("parse", "passed")
     assert "cannot answer" in applied.verified.detail
 
 
@@ -237,7 +238,7 @@ def test_no_verify_asks_nothing(scene: Scene) -> None:
 
     scene.runner = never
     applied = scene.apply(scene.plan(query=query(scene)), no_verify=True)
-    assert applied.verified == ("none", "not-asked", "--no-verify")
+    assert applied.verified == Verified("none", "not-asked", "--no-verify")
 
 
 def test_a_change_by_others_during_the_check_is_left_and_reported(scene: Scene) -> None:
