@@ -17,6 +17,7 @@ from tests.builders import make_engine, make_kubelet, make_snapshot
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.just("a\udcff")
 st.register_type_strategy(Unknown, st.builds(Unknown, reason=TEXT))
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))  # JSON has no others
 for record in (
     EngineFlag,
     EngineRuntime,

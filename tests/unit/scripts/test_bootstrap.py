@@ -174,10 +174,10 @@ case "$*" in
 *"-m virtualenv"*) echo "No module named virtualenv" >&2; exit 1 ;;
 *--without-pip*) ;;
 *"-m venv"*) echo "ensurepip is not available" >&2; exit 1 ;;
-*bootstrap.py*) exec {python} -c 'import runpy, sys; sys.argv[:] = sys.argv[1:]; sys.executable = "{shim}";\
+*bootstrap.py*) exec "{python}" -c 'import runpy, sys; sys.argv[:] = sys.argv[1:]; sys.executable = "{shim}";\
  sys.prefix = sys.base_prefix + "-elsewhere"; runpy.run_path(sys.argv[0], run_name="__main__")' "$@" ;;
 esac
-exec {python} "$@"
+exec "{python}" "$@"
 """
 
 
