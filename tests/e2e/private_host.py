@@ -23,6 +23,8 @@ BASE_ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": "/root"}
 
 _SETUP = """
 set -eu
+IFS='
+'
 mount -t tmpfs -o mode=755 ctk-e2e "$LAYER"
 for folder in $FOLDERS; do
   [ -d "/$folder" ] || continue
@@ -71,8 +73,8 @@ class PrivateHost:
             "PATH": PATH,
             "LAYER": str(layer),
             "READY": str(ready),
-            "FOLDERS": " ".join(OVERLAYS),
-            "TOPS": " ".join(map(str, self.tops)),
+            "FOLDERS": "\n".join(OVERLAYS),
+            "TOPS": "\n".join(map(str, self.tops)),
         }
         command = [*DIES_WITH_US, "unshare", *NAMESPACES, "--propagation", "private"]
         command += ["--fork", "--kill-child", "--mount-proc"]
