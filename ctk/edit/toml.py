@@ -239,7 +239,7 @@ def checked(before: dict[str, object], text: str, key: Path, wanted: object, als
     from ctk.edit.toml_render import dotted
 
     try:
-        after = tomllib.loads(text)
+        after = _parse(text)
     except (ValueError, RecursionError) as error:
         raise _bug(dotted(key), f"the result is not TOML: {error}") from error
     if not is_equal(lookup(after, key), wanted):

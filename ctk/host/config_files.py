@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 
+from ctk.errors import ParseFault
 from ctk.facts import Unknown
 from ctk.host import Host
 from ctk.host.reading import try_read_text, unknown_from
@@ -123,11 +124,11 @@ def _read_toml(host: Host, path: str) -> Mapping[str, object]:
     text = try_read_text(host, path)
     if not isinstance(text, str) or not any(word in text for word in ("imports", "address", "listen", "version")):
         return {}
-    import tomllib
+    from ctk.edit import toml  # it keeps what it has parsed: the editor reads the same files next
 
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return toml.load(text.removeprefix("\ufeff"), path)
+    except ParseFault:
         return {}
 
 
