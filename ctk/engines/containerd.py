@@ -19,7 +19,6 @@ from ctk.engines.containerd_layout import (
     absolute_import,
     check_cri_enabled,
     check_engine_reads,
-    import_covers,
     import_patterns,
     layout_warnings,
     read_layout,
@@ -324,6 +323,3 @@ def _missing_imports(layout: Layout, target: str) -> list[str]:
         for pattern in import_patterns(document)
         if "*" not in pattern and absolute_import(pattern, document.path) not in there and not layout.merges
     ]
-
-
-__all__ = ["Destination", "Workspace", "changed_texts", "configure", "import_covers"]

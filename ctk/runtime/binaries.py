@@ -13,7 +13,9 @@ def check_runtime_binary(host: "Host", path: str, forced: frozenset[str]) -> tup
 
     A name without a slash is looked up as an engine does, in PATH and the system's folders (Docker takes such names).
     """
-    cause = binary_fault(host, path)
+    from ctk.host.programs import program_fault
+
+    cause = program_fault(host, path)
     if not cause:
         return ()
     if "missing-binary" in forced:
@@ -25,10 +27,3 @@ def check_runtime_binary(host: "Host", path: str, forced: frozenset[str]) -> tup
         "--force missing-binary registers it all the same. Nothing was changed.",
         path=path,
     )
-
-
-def binary_fault(host: "Host", path: str) -> str:
-    """What is wrong with a program's path, "" if nothing."""
-    from ctk.host.programs import program_fault
-
-    return program_fault(host, path)

@@ -6,7 +6,6 @@ from ctk.engines.base import RuntimeView
 from ctk.errors import CtkError, ReadFault
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineDaemon, EngineInstallation
-from ctk.runtime.binaries import binary_fault
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_containerd, read_crio, read_source
 from ctk.runtime.targets import Target, containerd_version
@@ -45,7 +44,9 @@ def collect_status(host: "Host", target: Target, name: str) -> RuntimeStatus:
         view = _view(host, target, sources, name)
     except CtkError as error:
         return RuntimeStatus(target, None, "", FILES_ONLY, "the files cannot be read", error)
-    fault = binary_fault(host, view.path) if view.path else ""
+    from ctk.host.programs import program_fault
+
+    fault = program_fault(host, view.path) if view.path else ""
     state, detail = _live_daemon(host, target, sources, view, name)
     return RuntimeStatus(target, view, fault, state, detail, config_exists=sources[0].data is not None)
 

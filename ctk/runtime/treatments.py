@@ -12,7 +12,6 @@ from ctk.engines.installations import GO_TEMPLATE_BASE, K0S_MARKER
 from ctk.errors import CtkError, ParseFault, Refused, UsageFault
 from ctk.host.paths import display_path
 from ctk.record import Record
-from ctk.runtime.binaries import binary_fault
 from ctk.runtime.planned import Planned, plan_facts, restart_request
 from ctk.runtime.request import Request
 from ctk.runtime.sources import Source, read_source
@@ -134,7 +133,9 @@ def _self_detected(host: "Host", target: Target, source: Source, spec: RuntimeSp
     """Nothing to write: k3s registers a runtime `nvidia` for a program it finds, at its next start."""
     owner = target.installation
     registered = source.data is not None and view((source.layer(),), spec.name).registered
-    found = spec.name == "nvidia" and any(not binary_fault(host, path) for path in SELF_DETECTED)
+    from ctk.host.programs import program_fault
+
+    found = spec.name == "nvidia" and any(not program_fault(host, path) for path in SELF_DETECTED)
     if not (registered or found):
         return None
     if spec.set_as_default:
