@@ -39,7 +39,7 @@ NEIGHBOURS = frozenset(
         ("result", "errors"),
     }
 )
-PURE_PARTS = frozenset({"engines", "toolkit", "edit", "formats", "facts", "errors", "result", "record"})
+PURE_PARTS = frozenset({"engines", "toolkit", "cdi", "edit", "formats", "facts", "errors", "result", "record"})
 CHECKS = "ctk.doctor.checks"
 CHECKS_MAY_IMPORT = (
     "ctk.doctor.model",
@@ -68,6 +68,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
     "pynvml": ("ctk.host.nvml",),
     "psutil": ("ctk.host.system",),
     "distro": ("ctk.host.system",),
+    "yaml": ("ctk.cdi",),
     "importlib": ("ctk.cli", "ctk.templates"),
     **dict.fromkeys(("subprocess", "multiprocessing", "pty"), ("ctk.host.local", "ctk.change")),
     **dict.fromkeys(("socket", "shutil", "tempfile"), ("ctk.host", "ctk.change")),

@@ -65,7 +65,7 @@ def test_the_wheel_says_who_it_is_and_what_it_needs(unpacked: Path) -> None:
     assert metadata["Name"] == "gpu-ctk"
     assert metadata["Requires-Python"] == ">=3.11"
     needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
-    assert sorted(needed) == sorted(project["dependencies"])
+    assert sorted(needed, key=str.lower) == sorted(project["dependencies"], key=str.lower)
     assert (folder / "entry_points.txt").read_text().split() == ["[console_scripts]", "ctk", "=", "ctk.__main__:main"]
     assert list(folder.rglob("LICENSE"))
 
