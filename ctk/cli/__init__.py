@@ -16,6 +16,7 @@ class RootGroup(CtkGroup):
     rows = (
         ("runtime", "ctk.cli.runtime", "runtime", "Register the NVIDIA runtime with Docker, containerd and CRI-O."),
         ("config", "ctk.cli.config", "config", "Show, set and check the toolkit's config.toml."),
+        ("cdi", "ctk.cli.cdi", "cdi", "List and check the specs that describe the GPUs to the engines."),
         ("doctor", "ctk.cli.doctor", "doctor", "Find out why containers cannot use the GPUs."),
         ("info", "ctk.cli.info", "info", "Show what ctk knows about this host."),
         ("completion", "ctk.cli.completion", "completion", "Print the completion script of a shell."),

@@ -1,0 +1,27 @@
+"""`ctk cdi`: the group and its members; decides nothing."""
+
+import click
+
+from ctk.cli import finish_with_help
+from ctk.cli.app import shared_options
+from ctk.cli.arguments import CtkGroup
+
+
+class CdiGroup(CtkGroup):
+    """The members, in the order people need them."""
+
+    rows: tuple[tuple[str, str, str, str], ...] = ()
+
+
+@click.group(
+    cls=CdiGroup,
+    name="cdi",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+@shared_options
+@click.pass_context
+def cdi(ctx: click.Context) -> None:
+    """Describe the GPUs to Docker, Podman, containerd and CRI-O: the specs of the Container Device Interface."""
+    if ctx.invoked_subcommand is None:
+        finish_with_help(ctx)
