@@ -45,8 +45,8 @@ class App:
             raise UsageFault(f"cannot use --root {self.root!r}: it {cause}", hint="Nothing was changed.")
         return LocalHost(self.root, self.timeout_seconds)
 
-    def snapshot(self) -> "Snapshot":
-        """What is known of the host: from --snapshot FILE, else collected now."""
+    def snapshot(self, parts: frozenset[str] | None = None) -> "Snapshot":
+        """What is known of the host: from --snapshot FILE, else collected now. parts: the fields wanted, None = all."""
         if self.snapshot_file is not None:
             from ctk.cli.snapshot_file import read_snapshot
 
@@ -56,7 +56,7 @@ class App:
 
         # A driver without a persistence daemon starts every GPU anew, so a short --timeout does not count for it.
         seconds = None if self.no_nvml else max(DEADLINE_SECONDS, self.timeout_seconds)
-        return collect(self.host(), seconds, probe=self.probe)
+        return collect(self.host(), seconds, probe=self.probe, parts=parts)
 
     def refuse_snapshot(self) -> None:
         """A writing command cannot work on a snapshot (exit 2)."""

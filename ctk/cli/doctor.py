@@ -83,7 +83,7 @@ def doctor(
     if probe and app.snapshot_file is not None:
         raise UsageFault("cannot probe a snapshot: --probe starts CUDA on a machine", hint="Leave out one of the two.")
     app.probe = probe
-    snapshot = app.snapshot()
+    snapshot = app.snapshot(_parts(checks))
     report = _judge(checks, snapshot)
     text = "" if app.json else _text(report, snapshot, output_format or "text", show_masked, verbose)
     app.finish(_result(app, report, snapshot, report.exit_code(strict=strict), text))
@@ -119,6 +119,12 @@ def _chosen(profile: str, only: Sequence[str], skip: Sequence[str]) -> tuple["Ch
 
 def _split(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for word in words for name in word.split(",") if name)
+
+
+def _parts(checks: Sequence["Check"]) -> frozenset[str] | None:
+    from ctk.doctor.parts import parts_of
+
+    return parts_of(checks)
 
 
 def _judge(checks: Sequence["Check"], snapshot: "Snapshot") -> "Report":

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ctk import __version__
 from ctk.facts import Unknown
-from ctk.facts.snapshot import Snapshot
+from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from ctk.facts.system import System
 from ctk.host import Host
 from ctk.host.conditions import collect_conditions
@@ -30,38 +30,48 @@ from ctk.host.toolkit import collect_toolkit
 T = TypeVar("T")
 
 
-def collect(host: Host, nvml_seconds: float | None = DEADLINE_SECONDS, *, probe: bool = False) -> Snapshot:
-    """Everything ctk knows of the host, now. Never raises for what the host is like.
+def collect(
+    host: Host,
+    nvml_seconds: float | None = DEADLINE_SECONDS,
+    *,
+    probe: bool = False,
+    parts: frozenset[str] | None = None,
+) -> Snapshot:
+    """What ctk knows of the host, now. Never raises for what the host is like.
 
     nvml_seconds: how long NVIDIA's library may take to answer, None = it is not asked. probe: CUDA is started too.
+    parts: the fields of the snapshot that are looked for, None = all; the host's kind and name always are.
     """
     import time
 
+    def part(name: str, collector: Callable[[], T]) -> T | Unknown:
+        return guard(collector) if parts is None or not parts.isdisjoint(name.split()) else NOT_COLLECTED
+
     system = _system(guard(lambda: collect_system(host)))
-    processes = guard(lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
+    processes = part("engines kubelet", lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
     return Snapshot(
         taken_at=format_time(time.time()),
         ctk_version=__version__,
         host_name=guard(lambda: collect_host_name(host)),
         system=system,
-        engines=guard(lambda: collect_engines(host, processes)),
-        kubelet=guard(lambda: collect_kubelet(host, processes)),
-        toolkit=guard(lambda: collect_toolkit(host)),
-        docker_context=guard(lambda: collect_docker_context(host)),
-        suppressions=guard(lambda: collect_suppressions(host)),
-        observer=guard(lambda: collect_observer(host)),
-        kernel_log=guard(lambda: collect_kernel_log(host)),
-        kernel=guard(lambda: collect_kernel(host, system.kernel)),
-        pci=guard(lambda: collect_pci(host)),
-        modules=guard(lambda: collect_modules(host, system.kernel)),
-        driver=guard(lambda: collect_driver(host, system.kernel)),
-        conditions=guard(lambda: collect_conditions(host)),
-        services=guard(lambda: collect_services(host)),
+        engines=part("engines", lambda: collect_engines(host, processes)),
+        kubelet=part("kubelet", lambda: collect_kubelet(host, processes)),
+        toolkit=part("toolkit", lambda: collect_toolkit(host)),
+        docker_context=part("docker_context", lambda: collect_docker_context(host)),
+        suppressions=part("suppressions", lambda: collect_suppressions(host)),
+        observer=part("observer", lambda: collect_observer(host)),
+        kernel_log=part("kernel_log", lambda: collect_kernel_log(host)),
+        kernel=part("kernel", lambda: collect_kernel(host, system.kernel)),
+        pci=part("pci", lambda: collect_pci(host)),
+        modules=part("modules", lambda: collect_modules(host, system.kernel)),
+        driver=part("driver", lambda: collect_driver(host, system.kernel)),
+        conditions=part("conditions", lambda: collect_conditions(host)),
+        services=part("services", lambda: collect_services(host)),
         nvml=(
-            nvml := guard(lambda: collect_nvml(host, nvml_seconds))
+            nvml := part("nvml", lambda: collect_nvml(host, nvml_seconds))
         ),  # last: asking may wake GPUs, load modules, make nodes
-        cuda_probe=guard(lambda: collect_cuda_probe(host)) if probe else None,
-        smi=guard(lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),
+        cuda_probe=part("cuda_probe", lambda: collect_cuda_probe(host)) if probe else None,
+        smi=part("smi", lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),
     )
 
 

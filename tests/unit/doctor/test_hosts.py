@@ -1,5 +1,6 @@
 """Whole hosts of tests/hosts: exactly these root causes, these follow-ups, these warnings; and no check crashes."""
 
+import dataclasses
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ import pytest
 
 from ctk.doctor.checks import ALL_CHECKS
 from ctk.doctor.model import ERROR, WARN
+from ctk.doctor.parts import parts_of
 from ctk.doctor.report import Report, judge
+from ctk.doctor.run import run_checks
+from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.conftest import GoldenCheck
 from tests.fake_host import HOSTS, names_of_hosts, snapshot_of
 
@@ -29,7 +33,24 @@ def write_expectation(report: Report) -> str:
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
-    return judge(snapshot_of(request.param, tmp_path / "host"), ALL_CHECKS, ALL_CHECKS)
+    snapshot = snapshot_of(request.param, tmp_path / "host")
+    assert_parts_suffice(snapshot)
+    return judge(snapshot, ALL_CHECKS, ALL_CHECKS)
+
+
+def assert_parts_suffice(snapshot: Snapshot) -> None:
+    """Every check says the same of what would be collected for it alone."""
+    for check in ALL_CHECKS:
+        parts = parts_of((check,))
+        assert parts is None or run_checks((check,), without(snapshot, parts)) == run_checks((check,), snapshot)
+
+
+def without(snapshot: Snapshot, parts: frozenset[str]) -> Snapshot:
+    """What collect() returns when it is asked for these parts."""
+    others = [field.name for field in dataclasses.fields(snapshot) if field.default is NOT_COLLECTED]
+    others += ["engines", "kubelet", "docker_context", "cuda_probe"]
+    gone: dict[str, Any] = dict.fromkeys((name for name in others if name not in parts), NOT_COLLECTED)
+    return dataclasses.replace(snapshot, **gone)
 
 
 @pytest.mark.parametrize(("name", "report"), [(name, name) for name in JUDGED], indirect=["report"], ids=JUDGED)
