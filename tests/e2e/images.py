@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 IMAGE = "ctk.test/busybox:1"
@@ -12,9 +12,14 @@ _APPLETS = ("sh", "cat", "echo", "env", "ls", "id", "sleep", "true", "uname", "m
 _FOLDERS = ("bin", "dev", "etc", "proc", "run", "sys", "tmp")
 
 
-def write_image(target: Path, busybox: str, names: Sequence[str] = (IMAGE,)) -> Path:
-    """Writes the archive with these names on the one image; without a command it sleeps, as a pod's sandbox must."""
-    layer = _pack_layer(Path(busybox).read_bytes())
+def write_image(
+    target: Path, busybox: str, names: Sequence[str] = (IMAGE,), files: Mapping[str, bytes] | None = None
+) -> Path:
+    """Writes the archive with these names on the one image; without a command it sleeps, as a pod's sandbox must.
+
+    files: what lies in it besides, by path; those below bin, sbin and lib64 are programs.
+    """
+    layer = _pack_layer(Path(busybox).read_bytes(), files or {})
     digest = hashlib.sha256(layer).hexdigest()
     config = json.dumps(
         {
@@ -33,7 +38,7 @@ def write_image(target: Path, busybox: str, names: Sequence[str] = (IMAGE,)) -> 
     return target
 
 
-def _pack_layer(busybox: bytes) -> bytes:
+def _pack_layer(busybox: bytes, files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for folder in _FOLDERS:
@@ -47,6 +52,8 @@ def _pack_layer(busybox: bytes) -> bytes:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
+        for path, content in files.items():
+            _add_file(archive, path, content, 0o755 if path.startswith(("bin/", "sbin/", "lib64/")) else 0o644)
     return buffer.getvalue()
 
 
