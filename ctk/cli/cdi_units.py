@@ -1,0 +1,189 @@
+"""The units of `ctk cdi refresh --install-units` and `--remove-units` that keep the spec true; it makes no spec."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ctk.change.plan import FileChange, Plan
+from ctk.cli.app import App
+from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, Refused, UsageFault
+from ctk.host.paths import display_path
+from ctk.record import Record
+from ctk.result import Message, Result
+from ctk.runtime.sources import read_source
+from ctk.templates import read_template
+
+if TYPE_CHECKING:
+    from ctk.change.apply import Applied
+    from ctk.host import Host
+
+KEY = "cdi-refresh-units"
+FORCE = "two-writers"
+UNITS = ("ctk-cdi-refresh.path", "ctk-cdi-refresh.service")
+FILES = (
+    ("/etc/systemd/system/ctk-cdi-refresh.service", "systemd/ctk-cdi-refresh.service"),
+    ("/etc/systemd/system/ctk-cdi-refresh.path", "systemd/ctk-cdi-refresh.path"),
+    ("/etc/udev/rules.d/70-ctk-cdi-refresh.rules", "udev/70-ctk-cdi-refresh.rules"),
+)
+"""Where each file goes, and its template. /etc, because it is the admin who asks; a package would use /usr/lib."""
+OTHER_UNITS = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
+"""NVIDIA's own units, which write the same file (nvidia-container-toolkit from 1.18 on)."""
+WANTS = "/etc/systemd/system/multi-user.target.wants"
+DEFAULT_COMMAND = "/usr/bin/ctk"
+
+
+class UnitOptions(Record):
+    """The command line. remove: take the files away; check: exit 1 if something is to be done, and do nothing."""
+
+    remove: bool = False
+    dry_run: bool = False
+    check: bool = False
+    forced: frozenset[str] = frozenset()
+
+    @property
+    def writes(self) -> bool:
+        """Whether files will be changed."""
+        return not (self.dry_run or self.check)
+
+
+def run_units(app: App, options: UnitOptions) -> None:
+    """Put the three files in place, or take them away, and have systemd and udev know. Raises CtkError."""
+    app.refuse_snapshot()
+    host = app.host()
+    messages = repair_interrupted(app, host, KEY) if options.writes else ()
+    if not options.remove:
+        messages += _refuse_others(host, options)
+    problems: tuple[str, ...] = ()
+
+    def carry_out(changes: tuple[FileChange, ...]) -> "Applied | None":
+        nonlocal problems
+        if not options.writes or not _pending(changes):
+            return None
+        if options.remove and host.is_live:
+            problems += _let_go(host)
+        return apply_plan(app, host, Plan("cdi", KEY, changes), no_journal=False, no_verify=True)
+
+    changes, applied = until_unmoved(lambda: _changes(host, options.remove), carry_out)
+    if applied is not None:
+        problems += _take_up(host, options.remove)
+        messages += applied.messages
+    app.finish(_result(app, options, changes, applied, (*messages, *(Message("warning", text) for text in problems))))
+
+
+def unit_text(template: str, command: tuple[str, ...]) -> str:
+    """A template with the program to run in it, quoted as systemd.service(5) has it."""
+    return read_template(template).replace("@CTK@", " ".join(quote_for_systemd(word) for word in command))
+
+
+def quote_for_systemd(word: str) -> str:
+    r"""One word of ExecStart: % and $ doubled, \ and " escaped, quoted where a blank or a quote asks for it."""
+    text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{text}"' if any(mark in text for mark in " \t'\"\\;") else text
+
+
+def own_command(host: "Host") -> tuple[str, ...]:
+    """How ctk is to be started on that host: as it was now, or where a package puts it below another root."""
+    if not host.is_live:
+        from ctk.host.programs import find_program
+
+        found = find_program(host, ("ctk",))
+        return (found if isinstance(found, str) else DEFAULT_COMMAND,)
+    started = os.path.abspath(sys.argv[0])
+    if os.path.basename(started) == "ctk" and os.access(started, os.X_OK):
+        return (started,)
+    return (sys.executable, "-m", "ctk")
+
+
+def _changes(host: "Host", remove: bool) -> tuple[FileChange, ...]:
+    command = own_command(host)
+    changes = []
+    for path, template in FILES:
+        source = read_source(host, path)
+        after = None if remove else unit_text(template, command).encode()
+        changes.append(FileChange(display_path(host, path), source.target, source.data, after))
+    return tuple(changes)
+
+
+def _pending(changes: tuple[FileChange, ...]) -> bool:
+    return any(change.action != "none" for change in changes)
+
+
+def _refuse_others(host: "Host", options: UnitOptions) -> tuple[Message, ...]:
+    enabled = [unit for unit in OTHER_UNITS if host.is_link(f"{WANTS}/{unit}")]
+    if not enabled:
+        return ()
+    text = f"{' and '.join(enabled)} of nvidia-ctk would write the same spec"
+    hint = f"Disable them first: systemctl disable --now {' '.join(enabled)}."
+    if FORCE not in options.forced:
+        if options.writes:
+            raise Refused(
+                f"cannot install ctk's units: {text}",
+                force=FORCE,
+                hint=f"{hint} --force {FORCE} goes on all the same. Nothing was changed.",
+            )
+        return (Message("warning", f"a real run would stop here: {text}; --force {FORCE} goes on. {hint}"),)
+    return (Message("warning", f"{text}, and the last one wins. {hint}"),)
+
+
+def _let_go(host: "Host") -> tuple[str, ...]:
+    from ctk.change.units import disable_units
+
+    return disable_units(UNITS, host.run) if _has_systemd(host) else ()
+
+
+def _take_up(host: "Host", remove: bool) -> tuple[str, ...]:
+    """What systemd and udev could not do, as sentences."""
+    if not host.is_live:
+        verb = "disable" if remove else "enable"
+        return (
+            "no program of that host was run; systemd learns of it by: "
+            f"systemctl --root={host.root} {verb} {' '.join(UNITS)}",
+        )
+    if not _has_systemd(host):
+        return ("systemd does not run here: nothing starts the refresh by itself",)
+    from ctk.change.units import enable_units, forget_units
+
+    return forget_units(host.run) if remove else enable_units(UNITS, host.run)
+
+
+def _has_systemd(host: "Host") -> bool:
+    return host.is_directory("/run/systemd/system")
+
+
+def _result(
+    app: App,
+    options: UnitOptions,
+    changes: tuple[FileChange, ...],
+    applied: "Applied | None",
+    messages: tuple[Message, ...],
+) -> Result:
+    from ctk.change.diff import unified_diff
+
+    rows = [{"path": change.path, "action": change.action, "diff": unified_diff(change)} for change in changes]
+    lines = [_line(change, applied is not None) for change in changes]
+    if applied is not None and applied.journal_id:
+        lines.append(f"Undo with: ctk runtime rollback {applied.journal_id}")
+    shown = "".join(str(row["diff"]) for row in rows) if applied is None else ""
+    data = {
+        "changed": _pending(changes),
+        "applied": applied is not None and applied.applied,
+        "dry_run": not options.writes,
+        "files": rows,
+        "journal_id": applied.journal_id if applied else None,
+    }
+    code = EXIT_NEGATIVE if options.check and _pending(changes) else EXIT_OK
+    return Result(app.command, data, code, text=shown + "\n".join(lines) + "\n", messages=messages)
+
+
+def _line(change: FileChange, is_done: bool) -> str:
+    if change.action == "none":
+        return f"{change.path}: nothing to do."
+    past = {"create": "written", "edit": "changed", "remove": "removed"}[change.action]
+    return f"{change.path}: {past}." if is_done else f"{change.path} would be {past}. Nothing was written."
+
+
+def check_unit_options(install: bool, remove: bool) -> None:
+    """Both at once cannot be meant."""
+    if install and remove:
+        raise UsageFault("--install-units and --remove-units exclude each other", hint="Nothing was changed.")
