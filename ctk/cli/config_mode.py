@@ -10,10 +10,11 @@ from ctk.cli.config_edit import edit_options
 from ctk.cli.config_edits import assign, file_options
 from ctk.cli.config_place import HELP, ConfigPlace, config_command, load_config
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK
+from ctk.facts.toolkit_mode import ModeFacts
 from ctk.result import Message, Result
 from ctk.toolkit.document import effective
 from ctk.toolkit.edits import parse_assignment
-from ctk.toolkit.modes import ModeFacts, Step, check_mode, resolve
+from ctk.toolkit.modes import Step, check_mode, resolve
 from ctk.toolkit.problems import check_document, refuse_broken
 from ctk.toolkit.settings import MODES
 

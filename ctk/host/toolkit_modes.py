@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from ctk.facts import Unknown
+from ctk.facts.system import System
+from ctk.facts.toolkit_mode import ModeFacts, SpecKind
 from ctk.host import Host
 from ctk.host.programs import find_program
 from ctk.host.reading import try_read_text, unknown_from
 from ctk.host.toolkit_values import find_driver_library
-from ctk.toolkit.modes import ModeFacts
 
 RUNTIME = "nvidia-container-runtime"
 OWN_HOOK = "ctk-container-runtime-hook"
@@ -18,11 +19,21 @@ NVIDIA_VENDOR, DISPLAY_CLASS = "0x10de", "0x03"
 """PCI vendor and base class, as sysfs writes them (sysfs-bus-pci)."""
 
 
-def collect_mode_facts(host: Host, values: Mapping[str, object], mode: str) -> ModeFacts:
-    """The facts for one mode. values: the configuration in force by key, of the right types."""
-    from ctk.host.system import collect_system
+def collect_mode_facts(
+    host: Host,
+    values: Mapping[str, object],
+    mode: str,
+    system: System | None = None,
+    has_pci_gpu: bool | Unknown | None = None,
+) -> ModeFacts:
+    """The facts for one mode. values: the configuration in force by key, of the right types.
 
-    system = collect_system(host)
+    system, has_pci_gpu: what was collected already; None = look.
+    """
+    if system is None:
+        from ctk.host.system import collect_system
+
+        system = collect_system(host)
     folders = _strings(values[f"{RUNTIME}.modes.cdi.spec-dirs"])
     csv_folder = str(values[f"{RUNTIME}.modes.csv.mount-spec-path"])
     injector = str(values["nvidia-container-cli.path"] or "nvidia-container-cli")
@@ -30,7 +41,7 @@ def collect_mode_facts(host: Host, values: Mapping[str, object], mode: str) -> M
         configured=mode,
         is_tegra=system.jetson,
         is_wsl=system.wsl if isinstance(system.wsl, Unknown) else system.wsl is not None,
-        has_pci_gpu=collect_pci_gpu(host),
+        has_pci_gpu=collect_pci_gpu(host) if has_pci_gpu is None else has_pci_gpu,
         driver_library=find_driver_library(host, str(values["nvidia-container-cli.root"] or "/")),
         hook=find_program(host, (str(values[f"{RUNTIME}-hook.path"]), OWN_HOOK)),
         injector=find_program(host, (injector, OWN_HOOK)),
@@ -65,14 +76,14 @@ def collect_pci_gpu(host: Host) -> bool | Unknown:
     return False
 
 
-def collect_spec_kinds(host: Host, folders: tuple[str, ...]) -> tuple[tuple[str, str | None], ...] | Unknown:
+def collect_spec_kinds(host: Host, folders: tuple[str, ...]) -> tuple[SpecKind, ...] | Unknown:
     """The kind that every CDI spec in the folders names, None where it names none."""
     found = []
     for folder in folders:
         files = _files(host, folder, (".yaml", ".yml", ".json"))
         if isinstance(files, Unknown):
             return files
-        found += [(path, _kind_of(host, path)) for path in files]
+        found += [SpecKind(path, _kind_of(host, path)) for path in files]
     return tuple(found)
 
 

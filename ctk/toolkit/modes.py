@@ -8,29 +8,8 @@ before Tegra; a Tegra system with NVML counts as Tegra if its GPUs are integrate
 from typing import NamedTuple
 
 from ctk.facts import Unknown
+from ctk.facts.toolkit_mode import ModeFacts
 from ctk.toolkit.settings import MODES
-
-
-class ModeFacts(NamedTuple):
-    """What was found on the host. specs: the kind each CDI spec names, by path; engine_folders: where engines look.
-
-    driver_library: libnvidia-ml.so.1, None = looked and not there. Paths are the host's.
-    """
-
-    configured: str
-    is_tegra: bool | Unknown
-    is_wsl: bool | Unknown
-    has_pci_gpu: bool | Unknown
-    driver_library: str | None | Unknown
-    hook: str | None | Unknown
-    injector: str | None | Unknown
-    mount_spec_folder: str
-    csv_files: tuple[str, ...] | Unknown
-    spec_folders: tuple[str, ...]
-    specs: tuple[tuple[str, str | None], ...] | Unknown
-    default_kind: str
-    cdi_tool: str | None | Unknown
-    engine_folders: tuple[str, ...]
 
 
 class Step(NamedTuple):

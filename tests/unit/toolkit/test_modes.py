@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ctk.facts import Unknown
-from ctk.toolkit.modes import ModeFacts, check_mode, resolve
+from ctk.facts.toolkit_mode import ModeFacts, SpecKind
+from ctk.toolkit.modes import check_mode, resolve
 
 DRIVER = "/usr/lib64/libnvidia-ml.so.1"
 GOOD = ModeFacts(
@@ -19,7 +20,7 @@ GOOD = ModeFacts(
     mount_spec_folder="/etc/mounts.d",
     csv_files=("/etc/mounts.d/drivers.csv",),
     spec_folders=("/etc/cdi", "/var/run/cdi"),
-    specs=(("/etc/cdi/nvidia.yaml", "nvidia.com/gpu"),),
+    specs=(SpecKind("/etc/cdi/nvidia.yaml", "nvidia.com/gpu"),),
     default_kind="nvidia.com/gpu",
     cdi_tool="/usr/bin/nvidia-cdi-hook",
     engine_folders=("/etc/cdi", "/var/run/cdi"),
@@ -87,5 +88,5 @@ def test_whether_a_mode_can_work(mode: str, changes: dict[str, Any], expected: l
 
 
 def test_other_kinds_are_named_where_the_wanted_one_is_missing() -> None:
-    steps = check_mode("cdi", GOOD._replace(specs=(("/etc/cdi/x.json", "vendor.example/net"),)))
+    steps = check_mode("cdi", GOOD._replace(specs=(SpecKind("/etc/cdi/x.json", "vendor.example/net"),)))
     assert "only of vendor.example/net; make one with: nvidia-ctk cdi generate" in steps[0].answer
