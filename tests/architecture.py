@@ -6,6 +6,7 @@ tests/test_architecture.py holds them against ctk/. Loosening one is a decision:
 import ast
 import io
 import re
+import sys
 import tokenize
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -18,11 +19,11 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# cli ▶ doctor · runtime ▶ host · change ▶ engines · toolkit · cdi · edit · formats ▶ facts ▶ errors · result ▶ record
+# cli ▶ doctor · runtime ▶ host · change · inject ▶ engines · toolkit · cdi · edit · formats ▶ facts ▶ errors · result ▶ record
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__", "cli"}),
     frozenset({"doctor", "runtime", "config"}),
-    frozenset({"host", "change", "templates"}),
+    frozenset({"host", "change", "inject", "templates"}),
     frozenset({"engines", "toolkit", "cdi", "edit", "formats"}),
     frozenset({"facts"}),
     frozenset({"errors", "result", "__init__"}),
@@ -58,6 +59,11 @@ CHECKS_MAY_IMPORT = (
 VALUES_OF_CHANGE = frozenset({"ctk.change", "ctk.change.plan", "ctk.change.entry", "ctk.change.cycle"})
 READABLE_OF_CHANGE = VALUES_OF_CHANGE | {"ctk.change.journal"}
 PURE_MODULES = VALUES_OF_CHANGE | {"ctk.change.diff", "ctk.change.mask"}
+# What runs at every container start, isolated (python -I -S): the standard library and these parts, nothing else.
+START_PATH = frozenset({"inject"})
+START_PATH_MAY_IMPORT = ("ctk.inject", "ctk.formats")
+SLOW_TO_START = words("typing dataclasses argparse logging subprocess pathlib importlib contextlib inspect")
+"""Each costs the start path more than the work that it would be used for."""
 INPUT_OUTPUT = words(
     "os pathlib io glob shutil tempfile subprocess socket fcntl mmap sqlite3 asyncio multiprocessing urllib http"
 )
@@ -73,6 +79,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("subprocess", "multiprocessing", "pty"), ("ctk.host.local", "ctk.change")),
     **dict.fromkeys(("socket", "shutil", "tempfile"), ("ctk.host", "ctk.change")),
 }
+MAY_START = ("ctk.host.local", "ctk.change", "ctk.inject")  # inject: the host's ldconfig, below a container's root
 STARTERS = words(
     "system popen fork forkpty posix_spawn posix_spawnp execv execve execvp execvpe execl execle execlp execlpe "
     "spawnv spawnve spawnvp spawnvpe spawnl spawnle spawnlp spawnlpe"
@@ -192,8 +199,23 @@ def confinement_faults(module: Module, known: Collection[str]) -> Iterator[str]:
         if from_outside and is_below(name, ("ctk.change",)) and name not in READABLE_OF_CHANGE:
             yield f"{module.name}:{line}: only the command line calls {name}"
     for line, name in _attributes_of(module, "os"):
-        if name in STARTERS and not is_below(module.name, ("ctk.host.local", "ctk.change")):
-            yield f"{module.name}:{line}: os.{name} starts a process; only ctk.host.local and ctk.change do"
+        if name in STARTERS and not is_below(module.name, MAY_START):
+            yield f"{module.name}:{line}: os.{name} starts a process; only {', '.join(MAY_START)} do"
+
+
+def start_path_faults(module: Module, known: Collection[str]) -> Iterator[str]:
+    """What runs at every container start: formats and the standard library only, and of that what is quick to load."""
+    if module.part not in START_PATH:
+        return
+    for line, name in imports_of(module, known):
+        top = name.split(".")[0]
+        if is_below(name, ("ctk",)):
+            if not is_below(name, START_PATH_MAY_IMPORT):
+                yield f"{module.name}:{line}: {name} is not for the container start path"
+        elif top not in sys.stdlib_module_names:
+            yield f"{module.name}:{line}: {name} is no part of the standard library"
+        elif top in SLOW_TO_START:
+            yield f"{module.name}:{line}: {name} is slow to load, and this runs at every container start"
 
 
 def writing_faults(module: Module) -> Iterator[str]:
