@@ -19,7 +19,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# cli ▶ doctor · runtime ▶ host · change · inject ▶ engines · toolkit · cdi · edit · formats ▶ facts ▶ errors · result ▶ record
+# cli ▶ doctor · runtime ▶ host · change · inject ▶ engines · toolkit · cdi · edit · formats ▶ facts
+#     ▶ errors · result ▶ record
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__", "cli"}),
     frozenset({"doctor", "runtime", "config"}),
