@@ -6,7 +6,7 @@ asking may load modules and make device nodes.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ctk.facts import Unknown
@@ -51,12 +51,12 @@ class Talk(NamedTuple):
     hang: NvmlHang | None
 
 
-def find_askable(host: Host, name: str) -> str | None | Unknown:
+def find_askable(host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS) -> str | None | Unknown:
     """The library to ask, None = there is none; Unknown = it is not to be asked, and why."""
     obstacle = find_obstacle(host)
     if obstacle:
         return Unknown(f"not asked: {obstacle}")
-    library = find_library(host, name)
+    library = find_library(host, name, roots)
     if not isinstance(library, str):
         return library
     distrust = _why_not_trusted(host, library)
@@ -83,10 +83,10 @@ def parse_module_state(modules: str) -> str | None:
     return None
 
 
-def find_library(host: Host, name: str) -> str | None | Unknown:
+def find_library(host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS) -> str | None | Unknown:
     """A library of this machine's architecture, by its path on the host; None = looked and not there."""
     hidden: Unknown | None = None
-    for root in DRIVER_ROOTS:
+    for root in roots:
         for folder in LIBRARY_FOLDERS:
             path = f"{root.rstrip('/')}{folder}/{name}"
             try:

@@ -20,6 +20,8 @@ FIELD_RECOVERY_ACTION = 230  # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION; newer than t
 HELD_DOWN = 0x8 | 0x20 | 0x40 | 0x80  # slowdowns that call for a second look: hardware, thermal, power brake
 SECOND_LOOK_SECONDS = 0.2
 MAX_NVLINKS = 36
+VGPU_GUEST, EXPIRY_VALID = 2, 2
+"""nvmlGpuVirtualizationMode_t and nvmlGridLicenseExpiry_t of nvml.h."""
 
 
 class Fact(NamedTuple):
@@ -31,7 +33,8 @@ class Fact(NamedTuple):
     convert: Callable[[object], object] = lambda value: value
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A string of the library's; older pynvml gives bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -46,15 +49,15 @@ def _field(name: str, convert: Callable[[object], object] = lambda value: value)
 
 
 IDENTITY = (
-    Fact("pci_bus_id", "nvmlDeviceGetPciInfo", (), _field("busId", _text)),
-    Fact("uuid", "nvmlDeviceGetUUID", (), _text),
+    Fact("pci_bus_id", "nvmlDeviceGetPciInfo", (), _field("busId", text_of)),
+    Fact("uuid", "nvmlDeviceGetUUID", (), text_of),
     Fact("minor", "nvmlDeviceGetMinorNumber"),
-    Fact("name", "nvmlDeviceGetName", (), _text),
+    Fact("name", "nvmlDeviceGetName", (), text_of),
 )
 HEALTH = (
     Fact("brand", "nvmlDeviceGetBrand"),
     Fact("compute_capability", "nvmlDeviceGetCudaComputeCapability", (), lambda value: list(value)),  # type: ignore[call-overload] # a pair without a type
-    Fact("vbios", "nvmlDeviceGetVbiosVersion", (), _text),
+    Fact("vbios", "nvmlDeviceGetVbiosVersion", (), text_of),
     Fact("virtualization", "nvmlDeviceGetVirtualizationMode"),
     Fact("persistence_mode", "nvmlDeviceGetPersistenceMode", (), bool),
     Fact("compute_mode", "nvmlDeviceGetComputeMode"),
@@ -89,7 +92,7 @@ HEALTH = (
 )
 
 
-class _Lost(Exception):
+class GpuLost(Exception):
     """The GPU is gone: every further question would only wait for it again."""
 
 
@@ -104,14 +107,14 @@ class Teller:
         os.write(self.descriptor, json.dumps(line).encode() + b"\n")
 
     def ask(self, gpu: int | None, name: str, question: Callable[[], object]) -> object:
-        """The answer, None for a failure that has been told. Raises _Lost when the GPU is lost."""
+        """The answer, None for a failure that has been told. Raises GpuLost when the GPU is lost."""
         self.tell(gpu=gpu, ask=name)
         try:
             value = question()
         except self.library.NVMLError as error:
             self._tell_failure(gpu, name, error)
             if gpu is not None and error.value == GPU_IS_LOST:
-                raise _Lost from error
+                raise GpuLost from error
             return None
         except AttributeError:
             self.tell(gpu=gpu, fact=name, value=None)  # an older pynvml, which does not know the question
@@ -138,13 +141,23 @@ class Teller:
     def describe(self, error: Exception) -> str:
         """The library's own words, which are those that users see in nvidia-smi; pynvml has some of its own."""
         try:
-            return _text(self.library.nvmlErrorString(error.value))  # type: ignore[attr-defined] # an NVMLError has one
+            return text_of(self.library.nvmlErrorString(error.value))  # type: ignore[attr-defined] # an NVMLError has one
         except (self.library.NVMLError, AttributeError):
             return str(error)
 
 
 def main(path: str, descriptor: int = 1) -> None:
     """Loads the library at path, never another one, asks it everything, and tells on the descriptor."""
+    teller = start_library(path, descriptor)
+    if teller is None:
+        return
+    _ask_host(teller)
+    for index, handle in ask_handles(teller):
+        _ask_health(teller, index, handle)
+
+
+def start_library(path: str, descriptor: int) -> Teller | None:
+    """The library at path, loaded and started; None when that failed, which has been told."""
     import ctypes
 
     import pynvml
@@ -155,18 +168,18 @@ def main(path: str, descriptor: int = 1) -> None:
         pynvml.nvmlLib = ctypes.CDLL(path)
     except OSError as error:
         teller.tell(gpu=None, fact="init", code=LIBRARY_NOT_FOUND, text=str(error))
-        return
-    if teller.call(Fact("init", "nvmlInitWithFlags", (0,), lambda _: 0)) is None:
-        return
-    _ask_host(teller)
+        return None
+    return None if teller.call(Fact("init", "nvmlInitWithFlags", (0,), lambda _: 0)) is None else teller
+
+
+def ask_handles(teller: Teller) -> list[tuple[int, object]]:
+    """Who the GPUs are; index and handle of each that is not lost."""
     handles = [(index, handle) for index in range(_count(teller)) for handle in _find(teller, index)]
-    alive = [(index, handle) for index, handle in handles if _is_answered(teller, index, handle)]
-    for index, handle in alive:
-        _ask_health(teller, index, handle)
+    return [(index, handle) for index, handle in handles if _is_answered(teller, index, handle)]
 
 
 def _ask_host(teller: Teller) -> None:
-    teller.call(Fact("driver_version", "nvmlSystemGetDriverVersion", (), _text))
+    teller.call(Fact("driver_version", "nvmlSystemGetDriverVersion", (), text_of))
     teller.call(Fact("cuda_version", "nvmlSystemGetCudaDriverVersion_v2"))
     teller.call(Fact("confidential", "nvmlSystemGetConfComputeState", (), _confidential))
     teller.call(Fact("confidential_ready", "nvmlSystemGetConfComputeGpusReadyState", (), bool))
@@ -199,7 +212,7 @@ def _is_answered(teller: Teller, index: int, handle: object) -> bool:
     try:
         for fact in IDENTITY:
             teller.call(fact, index, handle)
-    except _Lost:
+    except GpuLost:
         return False
     return True
 
@@ -211,7 +224,7 @@ def _ask_health(teller: Teller, index: int, handle: object) -> None:
         for name, question in QUESTIONS:
             teller.ask(index, name, lambda question=question: question(teller.library, handle))  # type: ignore[misc] # a default binds the loop's value
         _look_again(teller, index, handle)
-    except _Lost:
+    except GpuLost:
         return
 
 
@@ -274,8 +287,8 @@ def _mig_devices(library: ModuleType, handle: object) -> object:
             raise
         found.append(
             {
-                "uuid": _text(library.nvmlDeviceGetUUID(device)),
-                "name": _text(library.nvmlDeviceGetName(device)),
+                "uuid": text_of(library.nvmlDeviceGetUUID(device)),
+                "name": text_of(library.nvmlDeviceGetName(device)),
                 "gpu_instance": library.nvmlDeviceGetGpuInstanceId(device),
                 "compute_instance": library.nvmlDeviceGetComputeInstanceId(device),
             }
@@ -331,6 +344,24 @@ def _fabric(library: ModuleType, handle: object) -> object:
     return None
 
 
+def _licence(library: ModuleType, handle: object) -> object:
+    """Of a vGPU in its guest; a whole GPU may have licensable features too, which nothing needs."""
+    if library.nvmlDeviceGetVirtualizationMode(handle) != VGPU_GUEST:
+        return None
+    told = library.nvmlDeviceGetGridLicensableFeatures(handle)
+    features = list(told.gridLicensableFeatures)[: told.licensableFeaturesCount]
+    enabled = [feature for feature in features if feature.featureEnabled] or features
+    if not told.isGridLicenseSupported or not enabled:
+        return None
+    expiry = enabled[0].licenseExpiry
+    date = f"{expiry.year:04}-{expiry.month:02}-{expiry.day:02}T{expiry.hour:02}:{expiry.min:02}:{expiry.sec:02}Z"
+    return {
+        "product": text_of(enabled[0].productName),
+        "licensed": bool(enabled[0].featureState),
+        "expires": date if expiry.status == EXPIRY_VALID else None,
+    }
+
+
 def _uuid(value: bytes) -> str:
     """Sixteen bytes in the form that a snapshot's redaction knows."""
     digits = value.hex()
@@ -346,5 +377,6 @@ QUESTIONS: tuple[tuple[str, Callable[[ModuleType, object], object]], ...] = (
     ("processes", _processes),
     ("nvlinks", _nvlinks),
     ("fabric", _fabric),
+    ("licence", _licence),
 )
 """Facts that take more than one call, or a structure to be filled."""

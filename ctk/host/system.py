@@ -40,14 +40,14 @@ INIT_NAMES = {"systemd": "systemd", "init": "sysvinit", "openrc-init": "openrc",
 def collect_system(host: Host) -> System:
     """One record; each value is known, absent or unknown by itself."""
     release = _collect_os_release(host)
-    kernel = _collect_kernel(host)
+    kernel = collect_kernel_release(host)
     return System(
         distribution=_field(release, "ID"),
         distribution_version=_field(release, "VERSION_ID"),
         distribution_name=_field(release, "PRETTY_NAME"),
         distribution_like=tuple(release.get("ID_LIKE", "").split()) if isinstance(release, Mapping) else (),
         kernel=kernel,
-        architecture=_collect_architecture(host),
+        architecture=collect_architecture(host),
         init=_collect_init(host),
         container=_collect_container(host),
         wsl=parse_wsl(kernel) if isinstance(kernel, str) else kernel,
@@ -125,7 +125,7 @@ def _field(release: Mapping[str, str] | None | Unknown, name: str) -> str | None
     return normalize_distribution(value) if value and name == "ID" else value
 
 
-def _collect_kernel(host: Host) -> str | None | Unknown:
+def collect_kernel_release(host: Host) -> str | None | Unknown:
     if host.is_live:
         return os.uname().release
     text = try_read_text(host, "/proc/sys/kernel/osrelease")
@@ -134,7 +134,7 @@ def _collect_kernel(host: Host) -> str | None | Unknown:
     return text.strip() if isinstance(text, str) else text
 
 
-def _collect_architecture(host: Host) -> str | None | Unknown:
+def collect_architecture(host: Host) -> str | None | Unknown:
     """Below another root the kernel's file or a program's ELF header tells; this machine's own would be a guess."""
     if host.is_live:
         return os.uname().machine
