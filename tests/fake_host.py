@@ -5,6 +5,8 @@ host.toml:
     remove = ["/dev/char"]         what this one lacks of it; a folder with all below it
     user = 1000                    who looks, by number; without it root
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
+    ld_cache = [{name = "libcuda.so.1", path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"}]
+                                   what /etc/ld.so.cache is made of, in place of the base's; bits = 32
     [[file]]                       what git keeps of no file: path, mode "4755", uid, gid
     [[command]]                    what a program would say: argv, stdout; returncode 0, stderr, reason
     [[denied]]                     path: it and all below it may not be read
@@ -29,9 +31,11 @@ from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.host import LocalHost
 from ctk.host.collect import collect
+from tests.ld_caches import make_ld_cache
 
 HOSTS = Path(__file__).parent / "hosts"
 KINDS = {"char": stat.S_IFCHR, "block": stat.S_IFBLK}
+FOLDER = (stat.S_IFDIR | 0o755, 1, 1, 2, 0, 0, 0, 0, 0, 0)
 LISTS = ("device", "file", "command", "denied")
 
 Rows = dict[str, Any]
@@ -47,6 +51,7 @@ class FakeHost(LocalHost):
         self._files: dict[str, Mapping[str, Any]] = {row["path"]: row for row in rows.get("file", ())}
         self._answers = {tuple(row["argv"]): row for row in rows.get("command", ())}
         self._denied: tuple[str, ...] = tuple(row["path"] for row in rows.get("denied", ()))
+        self._user: int | None = rows.get("user")
 
     def stat(self, path: str) -> os.stat_result:
         node = self._node(path)
@@ -56,9 +61,26 @@ class FakeHost(LocalHost):
         row = self._files.get(self._below(path))
         return _with_owner(found, row) if row is not None else found
 
+    def lstat(self, path: str) -> os.stat_result:
+        node = self._nodes.get(path)
+        if node is not None:
+            return _stat_of(node)
+        return super().lstat(path) if not self._holds_nodes(path) else os.stat_result(FOLDER)
+
+    def may_use(self, path: str) -> bool | None:
+        """What access(2) says to the user of the rows; None when they name none."""
+        if self._user is None:
+            return None
+        status = self.stat(path)
+        return (status.st_mode >> (6 if status.st_uid == self._user else 0)) & 0o6 == 0o6
+
+    def _holds_nodes(self, path: str) -> bool:
+        return any(place.startswith(f"{path}/") for place in self._nodes)
+
     def list_directory(self, path: str) -> tuple[str, ...]:
         folder = self._below(path)
-        names = {place.rpartition("/")[2] for place in self._nodes if place.rpartition("/")[0] == folder}
+        inside = [place.removeprefix(f"{folder}/") for place in self._nodes if place.startswith(f"{folder}/")]
+        names = {place.partition("/")[0] for place in inside}
         try:
             names |= set(super().list_directory(path))
         except FileNotFoundError:
@@ -75,7 +97,9 @@ class FakeHost(LocalHost):
 
     def _mode(self, path: str) -> int | None:
         node = self._node(path)
-        return _stat_of(node).st_mode if node is not None else super()._mode(path)
+        if node is not None:
+            return _stat_of(node).st_mode
+        return FOLDER[0] if self._holds_nodes(path) else super()._mode(path)
 
     def _place(self, path: str, *, follow_last: bool = True) -> str:
         if any(path == denied or path.startswith(f"{denied}/") for denied in self._denied):
@@ -117,6 +141,11 @@ def _has_tree(folder: Path) -> bool:
 def build_host(name: str, target: Path) -> tuple[FakeHost, Rows]:
     """The host below target, which is made: its base's tree, then its own. Also its rows."""
     rows = _lay_out(name, target)
+    cached = rows.get("ld_cache")
+    if cached is not None and "/etc/ld.so.cache" not in rows.get("remove", ()):
+        flags = {32: 0x0003, 64: 0x0303}
+        entries = [(row["name"], row["path"], flags[row.get("bits", 64)]) for row in cached]
+        (target / "etc/ld.so.cache").write_bytes(make_ld_cache(*entries))
     return FakeHost(str(target), rows), rows
 
 

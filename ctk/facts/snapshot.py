@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from ctk.facts import Unknown
 from ctk.facts.conditions import Conditions
 from ctk.facts.cuda import CudaProbe
+from ctk.facts.device_nodes import DeviceNodes
 from ctk.facts.driver import Driver
 from ctk.facts.engines import EngineInstallation
 from ctk.facts.kernel import Kernel
 from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
+from ctk.facts.loader import Loader
 from ctk.facts.modules import Modules
 from ctk.facts.nvml import Nvml
 from ctk.facts.observer import Observer
@@ -51,3 +53,5 @@ class Snapshot:
     conditions: Conditions | Unknown = NOT_COLLECTED
     cuda_probe: CudaProbe | None | Unknown = None  # None: it was not asked for (--probe)
     smi: Smi | None | Unknown = NOT_COLLECTED
+    device_nodes: DeviceNodes | Unknown = NOT_COLLECTED
+    loader: Loader | Unknown = NOT_COLLECTED

@@ -10,11 +10,13 @@ from ctk.facts.system import System
 from ctk.host import Host
 from ctk.host.conditions import collect_conditions
 from ctk.host.cuda_watch import collect_cuda_probe
+from ctk.host.device_nodes import collect_device_nodes
 from ctk.host.driver import collect_driver
 from ctk.host.engines import DAEMON_NAMES, collect_docker_context, collect_engines
 from ctk.host.kernel import collect_kernel
 from ctk.host.kernel_log import collect_kernel_log
 from ctk.host.kubelet import PROCESS_NAMES, collect_kubelet
+from ctk.host.loader import collect_loader
 from ctk.host.modules import collect_modules
 from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
 from ctk.host.observer import collect_observer
@@ -69,6 +71,8 @@ def collect(
         services=part("services", lambda: collect_services(host)),
         nvml=(
             nvml := part("nvml", lambda: collect_nvml(host, nvml_seconds))
+        device_nodes=part("device_nodes", lambda: collect_device_nodes(host, probe=probe)),
+        loader=part("loader", lambda: collect_loader(host)),
         ),  # last: asking may wake GPUs, load modules, make nodes
         cuda_probe=part("cuda_probe", lambda: collect_cuda_probe(host)) if probe else None,
         smi=part("smi", lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),

@@ -122,6 +122,19 @@ class LocalHost:
         """stat(2) of what is behind all links."""
         return os.stat(self._place(path))
 
+    def lstat(self, path: str) -> os.stat_result:
+        """lstat(2): of the path itself, a link too."""
+        return os.lstat(self._place(path, follow_last=False))
+
+    def may_use(self, path: str) -> bool | None:
+        """The caller may read and write it, as access(2) says without opening it; None below another root.
+
+        The kernel looks at mode, access list and the device rules of the caller's group, and not at a mount's nodev.
+        """
+        if not self.is_live:
+            return None
+        return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
     def readlink(self, path: str) -> str:
         """The text of a symbolic link, as it is written on the host."""
         return os.readlink(self._place(path, follow_last=False))

@@ -1,0 +1,85 @@
+"""What the dynamic loader finds of the driver on this host: its cache, its folders, and the files there; no I/O."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ctk.facts import Unknown
+
+CORE_LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
+
+
+class CachedLibrary(NamedTuple):
+    """One entry of the cache that is the driver's by its name. real_path None: the path leads nowhere."""
+
+    name: str
+    path: str
+    architecture: str
+    bits: int
+    real_path: str | None | Unknown = None
+    size_bytes: int | None = None
+
+
+class LoaderCache(NamedTuple):
+    """/etc/ld.so.cache. fault: why it could not be understood, "" for a sound one; entries in the loader's order."""
+
+    path: str
+    format: str = ""
+    total: int = 0
+    entries: tuple[CachedLibrary, ...] = ()
+    fault: str = ""
+
+
+class LibraryFile(NamedTuple):
+    """A file of the driver in one of the usual folders, or in one the cache names.
+
+    stem: libcuda.so; version: what stands behind it, "" for none. target: a link's text. real_path None: it leads
+    nowhere, or in a circle.
+    """
+
+    path: str
+    stem: str
+    version: str
+    target: str | None = None
+    real_path: str | None | Unknown = None
+    size_bytes: int | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where it lies."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Its file name."""
+        return self.path.rpartition("/")[2]
+
+
+class SearchFolder(NamedTuple):
+    """A folder that the loader is told to search. origin: the file that says so, with its line, or a variable."""
+
+    path: str
+    origin: str
+    line: int | None = None
+    exists: bool | Unknown = True
+
+
+class CompatFolder(NamedTuple):
+    """A folder with CUDA's forward compatibility libraries; version: of the libcuda.so in it, None if none."""
+
+    path: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loader:
+    """The loader's view. cache None: there is no such file. glibc None: this system's programs use another C library.
+
+    search: /etc/ld.so.conf and what it includes, then the caller's LD_LIBRARY_PATH; the built-in folders are not in it.
+    """
+
+    glibc: str | None | Unknown = None  # the loader itself
+    ldconfig: str | None | Unknown = None
+    cache: LoaderCache | None | Unknown = None
+    files: tuple[LibraryFile, ...] | Unknown = ()
+    search: tuple[SearchFolder, ...] | Unknown = ()
+    compat: tuple[CompatFolder, ...] | Unknown = ()

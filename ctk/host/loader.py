@@ -1,0 +1,187 @@
+"""The dynamic loader's cache and folders, and the driver's libraries in them by their names; it loads none."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ctk.facts import Unknown
+from ctk.facts.loader import CachedLibrary, CompatFolder, LibraryFile, Loader, LoaderCache, SearchFolder
+from ctk.formats.ld_cache import LdCacheEntry, parse_ld_cache
+from ctk.host import Host
+from ctk.host.driver_files import LIBRARY_FOLDERS
+from ctk.host.reading import ABSENT, try_exists, unknown_from
+
+CACHE = "/etc/ld.so.cache"
+CONFIGURATION = "/etc/ld.so.conf"
+GLIBC_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2")
+LDCONFIG = ("/sbin/ldconfig.real", "/sbin/ldconfig", "/usr/sbin/ldconfig")
+"""On Ubuntu /sbin/ldconfig is a script around ldconfig.real."""
+PREFIXES = (
+    "libcuda.so",
+    "libcudadebugger.so",
+    "libnvidia-",
+    "libnvcuvid.so",
+    "libnvoptix.so",
+    "libEGL_nvidia.so",
+    "libGLX_nvidia.so",
+    "libGLESv1_CM_nvidia.so",
+    "libGLESv2_nvidia.so",
+    "libvdpau_nvidia.so",
+    "libdxcore.so",
+)
+TOOLKIT_PREFIX = "libnvidia-container"
+"""NVIDIA's container toolkit has libraries of that name, with versions of their own."""
+FILE_NAME = re.compile(r"(lib[\w.+-]+?\.so)(?:\.([\w.+-]+))?")
+COMPAT_FOLDERS = "/usr/local/cuda*/compat"
+COMPAT_LIBRARY = re.compile(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)*)")
+INCLUDE_LIMIT = 8
+SEARCH_VARIABLE = "LD_LIBRARY_PATH"
+
+
+def collect_loader(host: Host) -> Loader:
+    """Never raises."""
+    cache = _collect_cache(host)
+    search = _collect_search(host)
+    return Loader(
+        glibc=_first(host, GLIBC_LOADERS),
+        ldconfig=_first(host, LDCONFIG),
+        cache=cache,
+        files=_collect_files(host, cache),
+        search=search,
+        compat=_collect_compat(host),
+    )
+
+
+def _first(host: Host, paths: Iterable[str]) -> str | None | Unknown:
+    hidden = None
+    for path in paths:
+        there = try_exists(host, path)
+        if there is True:
+            return path
+        if isinstance(there, Unknown):
+            hidden = there
+    return hidden
+
+
+def _collect_cache(host: Host) -> LoaderCache | None | Unknown:
+    try:
+        data = host.read_bytes(CACHE)
+    except ABSENT:
+        return None
+    except OSError as error:
+        return unknown_from(error)
+    try:
+        found = parse_ld_cache(data, PREFIXES)
+    except ValueError as error:
+        return LoaderCache(CACHE, fault=str(error))
+    entries = tuple(_cached(host, entry) for entry in found.entries if _is_drivers(entry.name))
+    return LoaderCache(CACHE, found.format, found.total, entries)
+
+
+def _is_drivers(name: str) -> bool:
+    return name.startswith(PREFIXES) and not name.startswith(TOOLKIT_PREFIX)
+
+
+def _cached(host: Host, entry: LdCacheEntry) -> CachedLibrary:
+    real, size = _resolve(host, entry.path)
+    return CachedLibrary(entry.name, entry.path, entry.architecture, entry.bits, real, size)
+
+
+def _resolve(host: Host, path: str) -> tuple[str | None | Unknown, int | None]:
+    """The file behind all links, as a path of the host, and its size; None: there is none, or they go in a circle."""
+    import errno
+
+    try:
+        real = host.real_path(path)
+        size = host.stat(path).st_size
+    except ABSENT:
+        return None, None
+    except OSError as error:
+        return (None if error.errno == errno.ELOOP else unknown_from(error)), None
+    return (real if host.root == "/" else real.removeprefix(host.root)), size
+
+
+def _collect_files(host: Host, cache: LoaderCache | None | Unknown) -> tuple[LibraryFile, ...] | Unknown:
+    """Each folder once, by whichever of its names comes first (/lib64 is a link to /usr/lib64 on most hosts)."""
+    entries = cache.entries if isinstance(cache, LoaderCache) else ()
+    named = [entry.path.rpartition("/")[0] for entry in entries]
+    seen: set[str] = set()
+    found: list[LibraryFile] = []
+    try:
+        for folder in dict.fromkeys((*named, *_usual_folders(host))):
+            place = host.real_path(folder)
+            if place not in seen:
+                seen.add(place)
+                found += _look_into(host, folder)
+    except OSError as error:
+        return unknown_from(error)
+    return tuple(found)
+
+
+def _usual_folders(host: Host) -> Iterator[str]:
+    for folder in LIBRARY_FOLDERS:
+        yield from host.glob(folder) if "*" in folder else (folder,)
+
+
+def _look_into(host: Host, folder: str) -> Iterator[LibraryFile]:
+    try:
+        names = host.list_directory(folder)
+    except ABSENT:
+        return
+    for name in names:
+        parts = FILE_NAME.fullmatch(name) if _is_drivers(name) else None
+        if parts is not None:
+            path = f"{folder}/{name}"
+            real, size = _resolve(host, path)
+            yield LibraryFile(path, parts[1], parts[2] or "", _target(host, path), real, size)
+
+
+def _target(host: Host, path: str) -> str | None:
+    try:
+        return host.readlink(path)
+    except OSError:  # no link
+        return None
+
+
+def _collect_search(host: Host) -> tuple[SearchFolder, ...] | Unknown:
+    found: list[SearchFolder] = []
+    try:
+        _read_configuration(host, CONFIGURATION, found, 0)
+    except OSError as error:
+        return unknown_from(error)
+    named = host.get_environment().get(SEARCH_VARIABLE, "") if host.is_live else ""
+    found += [_search_folder(host, path, SEARCH_VARIABLE, None) for path in named.split(":") if path.startswith("/")]
+    return tuple(found)
+
+
+def _read_configuration(host: Host, path: str, found: list[SearchFolder], depth: int) -> None:
+    """Folders one a line, `include` with patterns, comments: ldconfig(8) and glibc's elf/ldconfig.c."""
+    try:
+        text = host.read_text(path)
+    except ABSENT:
+        return
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if words[:1] == ["include"] and depth < INCLUDE_LIMIT:
+            for pattern in words[1:]:
+                absolute = pattern if pattern.startswith("/") else f"{path.rpartition('/')[0]}/{pattern}"
+                for file in host.glob(absolute):
+                    _read_configuration(host, file, found, depth + 1)
+        elif words and words[0].startswith("/"):
+            found.append(_search_folder(host, words[0].partition("=")[0].rstrip("/") or "/", path, number))
+
+
+def _search_folder(host: Host, path: str, origin: str, line: int | None) -> SearchFolder:
+    return SearchFolder(path, origin, line, try_exists(host, path))
+
+
+def _collect_compat(host: Host) -> tuple[CompatFolder, ...] | Unknown:
+    """One for each folder, though /usr/local/cuda and /usr/local/cuda-13 are often two names of the same."""
+    found: dict[str, CompatFolder] = {}
+    try:
+        for folder in host.glob(COMPAT_FOLDERS):
+            names = host.list_directory(folder)
+            versions = [match[1] for name in names if (match := COMPAT_LIBRARY.fullmatch(name)) is not None]
+            found.setdefault(host.real_path(folder), CompatFolder(folder, versions[-1] if versions else None))
+    except OSError as error:
+        return unknown_from(error)
+    return tuple(found.values())
