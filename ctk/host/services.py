@@ -138,14 +138,14 @@ def _ask_systemd(host: Host, daemon: Daemon) -> tuple[int | None | Unknown, str 
     return int(count) if count.isdigit() else None, values.get("Result") or None
 
 
-def collect_wanted_units(host: Host) -> frozenset[str] | Unknown:
-    """Names of all units that another one wants or requires: the links that `systemctl enable` makes."""
+def collect_wanted_units(host: Host, pattern: str = "nv*") -> frozenset[str] | Unknown:
+    """Names of the units that another one wants or requires: the links that `systemctl enable` makes."""
     found: set[str] = set()
     hidden: Unknown | None = None
     for folder in SYSTEM_FOLDERS:
         for kind in ("wants", "requires", "upholds"):
             try:
-                found |= {path.rpartition("/")[2] for path in host.glob(f"{folder}/*.{kind}/nv*")}
+                found |= {path.rpartition("/")[2] for path in host.glob(f"{folder}/*.{kind}/{pattern}")}
             except OSError as error:
                 hidden = Unknown(f"{folder}: {unknown_from(error).reason}")
     return frozenset(found) if found or hidden is None else hidden
