@@ -67,12 +67,12 @@ def collect(
         pci=part("pci", lambda: collect_pci(host)),
         modules=part("modules", lambda: collect_modules(host, system.kernel)),
         driver=part("driver", lambda: collect_driver(host, system.kernel)),
+        device_nodes=part("device_nodes", lambda: collect_device_nodes(host, probe=probe)),
+        loader=part("loader", lambda: collect_loader(host)),
         conditions=part("conditions", lambda: collect_conditions(host)),
         services=part("services", lambda: collect_services(host)),
         nvml=(
             nvml := part("nvml", lambda: collect_nvml(host, nvml_seconds))
-        device_nodes=part("device_nodes", lambda: collect_device_nodes(host, probe=probe)),
-        loader=part("loader", lambda: collect_loader(host)),
         ),  # last: asking may wake GPUs, load modules, make nodes
         cuda_probe=part("cuda_probe", lambda: collect_cuda_probe(host)) if probe else None,
         smi=part("smi", lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),
