@@ -33,7 +33,7 @@ def dump(snapshot: Snapshot) -> str:
     document = snapshot_to_document(snapshot)
     kept = {key: value for key, value in document.items() if key not in OF_THE_RUN}
     for engine in kept["engines"] if isinstance(kept["engines"], list) else ():
-        for key in ("changed_at", "changed_path"):  # a checkout's files have the time of the checkout
+        for key in ("changed_at", "changed_path", "runtime_changed_at"):  # a checkout's files have the time of the checkout
             engine["files"].pop(key, None)
     return json.dumps(kept, indent=2, sort_keys=True) + "\n"
 

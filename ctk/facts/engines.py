@@ -17,18 +17,55 @@ class EngineFlag(Record):
 
 
 class EngineRuntime(Record):
-    """One runtime entry of an engine's files. fault: what is wrong with its program, "" if nothing."""
+    """One runtime entry of an engine's files. fault: what is wrong with its program, "" if nothing.
+
+    kind: its type, as the file names it ("io.containerd.runc.v2", "oci"). monitor: CRI-O's monitor_path.
+    """
 
     name: str
     path: str | None
     file: str | None
     fault: str = ""
+    kind: str | None = None
+    systemd_cgroup: bool | None = None  # containerd's SystemdCgroup; None: it does not say
+    monitor: str | None = None
+    monitor_fault: str = ""
+
+
+class FileFault(Record):
+    """What an engine does not take in one of its files: a phrase. line, column: from 1, None = the whole file.
+
+    is_fatal False: the engine reads on, but something else than what was meant.
+    """
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    is_fatal: bool = True
+
+
+OTHER_FILE, NOT_IMPORTED, OTHER_FOLDER = "other-file", "not-imported", "other-folder"
+OTHER_PLUGIN, GENERATED_ONLY = "other-plugin", "generated-only"
+
+
+class UnreadRuntime(Record):
+    """A runtime of NVIDIA's that is written where this engine does not read it, or not for long.
+
+    reason: one of the words above; detail: the plugin's id, or the file that is read instead.
+    """
+
+    name: str
+    file: str
+    reason: str
+    detail: str = ""
 
 
 class EngineFiles(Record):
-    """What the files of one installation say, read as the engine reads them.
+    """What the files of one installation say, read as the engine reads them; None where they say nothing.
 
-    changed_at: when the newest of them, changed_path, was changed; RFC 3339, UTC.
+    changed_at: when the newest of them, changed_path, was changed; runtime_changed_at: the newest of those that hold a
+    runtime of NVIDIA's; both RFC 3339, UTC. dangling_default: a default runtime that no entry stands behind.
     """
 
     runtimes: tuple[EngineRuntime, ...]
@@ -36,13 +73,32 @@ class EngineFiles(Record):
     cdi_enabled: bool | None
     changed_at: str | None = None
     changed_path: str | None = None
+    runtime_changed_at: str | None = None
+    dangling_default: str | None = None
+    cgroup_driver: str | None = None  # systemd or cgroupfs; containerd says it for each runtime
+    cdi_directories: tuple[str, ...] | None = None
+    keys: tuple[str, ...] = ()  # Docker: the members of daemon.json
+    live_restore: bool | None = None  # Docker
+    config_version: int | None = None  # containerd
+    disabled_plugins: tuple[str, ...] = ()  # containerd: those that make up the CRI service
 
 
 class EngineDaemon(Record):
-    """What the running daemon itself says (Docker only). runtimes: names and the paths it uses for them."""
+    """What the running daemon itself says (Docker only). runtimes: names and the paths it uses for them.
+
+    cdi_directories: none at all = CDI is off. cdi_devices: NVIDIA's only; None: this release does not tell.
+    """
 
     runtimes: tuple[EngineRuntime, ...]
     default_runtime: str
+    version: str | None = None
+    cgroup_driver: str | None = None
+    cdi_directories: tuple[str, ...] | None = None
+    cdi_devices: tuple[str, ...] | None = None
+    live_restore: bool | None = None
+    is_rootless: bool | None = None
+    operating_system: str | None = None
+    containers_running: int | None = None
 
 
 NOT_READ = Unknown("not read in this run")
@@ -77,3 +133,8 @@ class EngineInstallation(Record):
     files: EngineFiles | Unknown = NOT_READ
     daemon: EngineDaemon | None | Unknown = NOT_READ
     used_by: tuple[str, ...] = ()  # "kubelet", "docker", "nerdctl", "k3s" …: who is known to use it
+    faults: tuple[FileFault, ...] = ()  # then files is Unknown, if one of them is fatal
+    unread: tuple[UnreadRuntime, ...] = ()
+    enabled: bool | None | Unknown = NOT_READ  # some target wants its unit; None: it has none
+    listens: bool | None | Unknown = NOT_READ  # something answers at the socket; None: not asked
+    search_path: tuple[str, ...] = ()  # the PATH that the unit gives the daemon; () = the system's

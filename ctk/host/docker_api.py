@@ -10,12 +10,21 @@ ANSWER_LIMIT_BYTES = 4_000_000
 
 
 class DockerInfo(NamedTuple):
-    """The part of /info that the files can be compared with. runtimes: name to path, "" for one without a path."""
+    """The part of /info that the files can be compared with. runtimes: name to path, "" for one without a path.
+
+    cdi_directories None: a release without CDI (before 25); cdi_devices None: one that does not tell (before 28.2).
+    """
 
     version: str
     default_runtime: str
     runtimes: Mapping[str, str]
-    cdi_directories: tuple[str, ...]
+    cdi_directories: tuple[str, ...] | None = None
+    cdi_devices: tuple[str, ...] | None = None
+    cgroup_driver: str = ""
+    live_restore: bool | None = None
+    is_rootless: bool | None = None
+    operating_system: str = ""
+    containers_running: int | None = None
 
 
 def collect_docker_info(host: Host, socket_path: str) -> DockerInfo | Unknown:
@@ -71,10 +80,28 @@ def parse_docker_info(body: bytes) -> DockerInfo | Unknown:
         str(name): str(entry.get("path") or "") if isinstance(entry, dict) else ""
         for name, entry in (runtimes if isinstance(runtimes, dict) else {}).items()
     }
-    folders = info.get("CDISpecDirs")
+    running = info.get("ContainersRunning")
+    options = _strings(info.get("SecurityOptions"))
+    live_restore = info.get("LiveRestoreEnabled")
     return DockerInfo(
         version=str(info.get("ServerVersion") or ""),
         default_runtime=str(info.get("DefaultRuntime") or ""),
         runtimes=paths,
-        cdi_directories=tuple(str(item) for item in folders) if isinstance(folders, list) else (),
+        cdi_directories=_strings(info.get("CDISpecDirs")) if "CDISpecDirs" in info else None,
+        cdi_devices=_device_names(info.get("DiscoveredDevices")) if "DiscoveredDevices" in info else None,
+        cgroup_driver=str(info.get("CgroupDriver") or ""),
+        live_restore=live_restore if isinstance(live_restore, bool) else None,
+        is_rootless="name=rootless" in options if "SecurityOptions" in info else None,
+        operating_system=str(info.get("OperatingSystem") or ""),
+        containers_running=running if type(running) is int else None,
     )
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def _device_names(value: object) -> tuple[str, ...]:
+    """The ids of the devices that come from CDI specs (Engine API 1.50, SystemInfo.DiscoveredDevices)."""
+    entries = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return tuple(str(item.get("ID") or "") for item in entries if item.get("Source") == "cdi")

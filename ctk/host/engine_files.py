@@ -1,45 +1,63 @@
-"""What an engine's files and its running daemon say of runtimes, for the snapshot; holds no other setting of theirs."""
+"""What an engine's files say, read as the engine reads them, and when they were changed; it asks no daemon."""
+
+from collections.abc import Sequence
 
 from ctk.edit.text import decode_config
-from ctk.engines.base import Layer, RuntimeView
-from ctk.errors import CtkError
+from ctk.engines.base import Layer
+from ctk.engines.installations import DROP_IN, get_installation
+from ctk.engines.reading import FilesReading, fault_of, is_nvidia_runtime, version_numbers
+from ctk.errors import CtkError, ParseFault
 from ctk.facts import Unknown
-from ctk.facts.engines import EngineDaemon, EngineFiles, EngineInstallation, EngineRuntime
+from ctk.facts.engines import EngineFiles, EngineInstallation, EngineRuntime
 from ctk.host import Host
+from ctk.host.engine_daemons import add_daemon
+from ctk.host.engine_unread import collect_unread
 from ctk.host.processes import format_time
-from ctk.host.programs import program_fault
+from ctk.host.programs import find_program, program_fault
 from ctk.host.reading import unknown_from
 
-
-def add_files(host: Host, item: EngineInstallation) -> EngineInstallation:
-    """The installation with what its files and its daemon say; Podman keeps its runtimes elsewhere."""
-    if item.engine == "podman":
-        return item
-    return item._replace(files=collect_engine_files(host, item), daemon=collect_engine_daemon(host, item))
+PODMAN_DEFAULTS = "/usr/share/containers/containers.conf"
+MONITORS = ("conmon", "/usr/libexec/crio/conmon", "/usr/lib/crio/conmon", "/usr/libexec/podman/conmon")
+"""Where packages of CRI-O and Podman put the monitor: the first that is there is named in its place."""
 
 
-def collect_engine_files(host: Host, item: EngineInstallation) -> EngineFiles | Unknown:
-    """The files read as the engine reads them; Unknown with the reason for a broken file or a missing right."""
-    paths = (item.config_path, *item.drop_ins)
+def add_files(host: Host, item: EngineInstallation, enabled: frozenset[str] | Unknown) -> EngineInstallation:
+    """The installation with what its files and its daemon say. enabled: the units that some target wants."""
+    item = _with_files(host, item)
+    item = item._replace(unread=collect_unread(host, item))
+    return add_daemon(host, item, enabled)
+
+
+def _with_files(host: Host, item: EngineInstallation) -> EngineInstallation:
+    """files is Unknown with the reason for a broken file, which is a fault too, or for a missing right."""
     try:
-        layers = tuple(_layer(host, path) for path in paths)
-        names = _names(item, layers)
-        views = tuple((name, _view(item, layers, name)) for name in names)
-        view = _view(item, layers, "")
-        newest = max(
-            ((host.stat(layer.path).st_mtime, layer.path) for layer in layers if layer.text is not None), default=None
-        )
+        layers = tuple(_layer(host, path) for path in _paths(item))
+        reading = read_layers(item, layers)
+        files = _with_programs(host, _with_times(host, layers, reading.files))
+    except ParseFault as error:
+        return item._replace(files=Unknown(error.message), faults=(fault_of(error, item.config_path),))
     except CtkError as error:
-        return Unknown(error.message)
+        return item._replace(files=Unknown(error.message))
     except OSError as error:
-        return unknown_from(error)
-    return EngineFiles(
-        runtimes=tuple(_runtime(host, name, seen) for name, seen in views),
-        default_runtime=view.default_runtime,
-        cdi_enabled=view.cdi_enabled,
-        changed_at=format_time(newest[0]) if newest else None,
-        changed_path=newest[1] if newest else None,
-    )
+        return item._replace(files=unknown_from(error))
+    return item._replace(files=files, faults=reading.faults, unread=reading.unread)
+
+
+def _paths(item: EngineInstallation) -> tuple[str, ...]:
+    first = (PODMAN_DEFAULTS,) if item.engine == "podman" else ()
+    return (*first, item.config_path, *item.drop_ins)
+
+
+def read_layers(item: EngineInstallation, layers: tuple[Layer, ...]) -> FilesReading:
+    """The files' texts as this engine takes them. Raises ParseFault."""
+    from ctk.engines import containerd_reading, crio_reading, docker_reading
+
+    if item.engine == "containerd":
+        is_merged = get_installation(item.engine, item.installation).treatment == DROP_IN and len(layers) > 1
+        return containerd_reading.read(layers, version_numbers(item.version), merged_elsewhere=is_merged)
+    if item.engine == "docker":
+        return docker_reading.read(layers, item.flags)
+    return crio_reading.read(layers) if item.engine == "crio" else crio_reading.read_podman(layers)
 
 
 def _layer(host: Host, path: str) -> Layer:
@@ -50,42 +68,26 @@ def _layer(host: Host, path: str) -> Layer:
     return Layer(path, decode_config(data, path).text)
 
 
-def _names(item: EngineInstallation, layers: tuple[Layer, ...]) -> tuple[str, ...]:
-    from ctk.engines import containerd_view, crio, docker
-
-    if item.engine == "containerd":
-        return containerd_view.runtime_names(layers, _version(item))
-    return docker.runtime_names(layers) if item.engine == "docker" else crio.runtime_names(layers)
-
-
-def _view(item: EngineInstallation, layers: tuple[Layer, ...], name: str) -> RuntimeView:
-    from ctk.engines import containerd_view, crio, docker
-
-    if item.engine == "containerd":
-        return containerd_view.view(layers, name, _version(item))
-    return docker.view(layers, name) if item.engine == "docker" else crio.view(layers, name)
+def _with_times(host: Host, layers: Sequence[Layer], files: EngineFiles) -> EngineFiles:
+    changes = [(host.stat(layer.path).st_mtime, layer.path) for layer in layers if layer.text is not None]
+    homes = {runtime.file for runtime in files.runtimes if is_nvidia_runtime(runtime.name, runtime.path)}
+    newest = max(changes, default=None)
+    ours = max((time for time, path in changes if path in homes), default=None)
+    return files._replace(
+        changed_at=format_time(newest[0]) if newest else None,
+        changed_path=newest[1] if newest else None,
+        runtime_changed_at=None if ours is None else format_time(ours),
+    )
 
 
-def _version(item: EngineInstallation) -> tuple[int, int] | None:
-    numbers = item.version.split(".") if isinstance(item.version, str) else []
-    is_number = len(numbers) > 1 and all(part.isdigit() for part in numbers[:2])
-    return (int(numbers[0]), int(numbers[1])) if is_number else None
+def _with_programs(host: Host, files: EngineFiles) -> EngineFiles:
+    return files._replace(runtimes=tuple(_with_program(host, runtime) for runtime in files.runtimes))
 
 
-def _runtime(host: Host, name: str, view: RuntimeView) -> EngineRuntime:
-    return EngineRuntime(name, view.path, view.file, program_fault(host, view.path) if view.path else "")
-
-
-def collect_engine_daemon(host: Host, item: EngineInstallation) -> EngineDaemon | None | Unknown:
-    """What dockerd says of itself; None for engines that cannot be asked so, and for one that does not run."""
-    if item.engine != "docker" or item.running is False or item.socket is None:
-        return None
-    if isinstance(item.running, Unknown):
-        return item.running
-    from ctk.host.docker_api import collect_docker_info
-
-    info = collect_docker_info(host, item.socket)
-    if isinstance(info, Unknown):
-        return info
-    runtimes = tuple(EngineRuntime(name, path or None, None) for name, path in info.runtimes.items())
-    return EngineDaemon(runtimes, info.default_runtime)
+def _with_program(host: Host, runtime: EngineRuntime) -> EngineRuntime:
+    fault = program_fault(host, runtime.path) if runtime.path else ""
+    monitor = program_fault(host, runtime.monitor) if runtime.monitor else ""
+    if monitor:
+        other = find_program(host, MONITORS)
+        monitor += f"; {other} does" if isinstance(other, str) and monitor.endswith("does not exist") else ""
+    return runtime._replace(fault=fault, monitor_fault=monitor)

@@ -119,9 +119,11 @@ def collect_engines(host: Host, processes: Sequence[Process] | Unknown) -> tuple
             answer = find_program(host, row.binaries)
             if isinstance(answer, Unknown) and not row.per_user:
                 return answer
+    from ctk.host.engine_daemons import collect_enabled_units
     from ctk.host.engine_files import add_files
 
-    return tuple(add_files(host, item._replace(version=engine_version(host, item))) for item in found)
+    enabled = collect_enabled_units(host)
+    return tuple(add_files(host, item._replace(version=engine_version(host, item)), enabled) for item in found)
 
 
 def _collect_installation(

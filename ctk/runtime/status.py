@@ -102,7 +102,7 @@ def _view(host: "Host", target: Target, sources: tuple[Source, ...], name: str) 
 def _live_daemon(
     host: "Host", target: Target, sources: tuple[Source, ...], view: RuntimeView, name: str
 ) -> tuple[str, str]:
-    from ctk.host.engine_files import collect_engine_daemon
+    from ctk.host.engine_daemons import collect_engine_daemon
     from ctk.host.processes import format_time
 
     if target.record is None:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from ctk.errors import EXIT_FAILED, CtkError
 from ctk.facts import Unknown
 from ctk.facts.codec import NOT_RECORDED, VERSION_KEY, snapshot_from_document, snapshot_to_document
-from ctk.facts.engines import EngineDaemon, EngineFiles, EngineFlag, EngineInstallation, EngineRuntime
+from ctk.facts.engines import (
+    EngineDaemon,
+    EngineFiles,
+    EngineFlag,
+    EngineInstallation,
+    EngineRuntime,
+    FileFault,
+    UnreadRuntime,
+)
 from ctk.facts.snapshot import Snapshot
 from tests.builders import make_engine, make_kubelet, make_snapshot
 
@@ -21,6 +29,8 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 for record in (
     EngineFlag,
     EngineRuntime,
+    FileFault,
+    UnreadRuntime,
     EngineFiles,
     EngineDaemon,
     EngineInstallation,
