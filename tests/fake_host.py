@@ -7,7 +7,10 @@ host.toml:
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
     ld_cache = [{name = "libcuda.so.1", path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"}]
                                    what /etc/ld.so.cache is made of, in place of the base's; bits = 32
-    [[file]]                       what git keeps of no file: path, mode "4755", uid, gid
+    [[file]]                       what git keeps of no file: path, mode "4755", uid, gid; changed, RFC 3339, in place
+                                   of a time long before anything runs
+    [[docker]]                     what a running dockerd answers: socket, [docker.info] with the names of GET /info
+    [[socket]]                     whether somebody answers at a socket: path, listens
     [[command]]                    what a program would say: argv, stdout; returncode 0, stderr, reason
     [[denied]]                     path: it and all below it may not be read
     [nvml]                         what NVIDIA's library would answer: the record of ctk.facts.nvml; absent = true:
@@ -16,27 +19,34 @@ host.toml:
 
 import dataclasses
 import errno
+import json
 import os
 import shutil
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ctk.facts import Unknown
 from ctk.facts.codec import record_from_document
 from ctk.facts.command import CommandOutput
+from ctk.facts.engines import EngineInstallation
 from ctk.facts.nvml import Nvml
 from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.host import LocalHost
 from ctk.host.collect import collect
+from ctk.host.docker_api import DockerInfo, parse_docker_info
+from ctk.host.engine_daemons import make_daemon
 from tests.ld_caches import make_ld_cache
 
 HOSTS = Path(__file__).parent / "hosts"
 KINDS = {"char": stat.S_IFCHR, "block": stat.S_IFBLK}
 FOLDER = (stat.S_IFDIR | 0o755, 1, 1, 2, 0, 0, 0, 0, 0, 0)
-LISTS = ("device", "file", "command", "denied")
+LISTS = ("device", "file", "command", "denied", "docker", "socket")
+LONG_AGO = 1704067200  # 2024-01-01: a checkout's own files have the time of the checkout
 
 Rows = dict[str, Any]
 
@@ -59,7 +69,7 @@ class FakeHost(LocalHost):
             return _stat_of(node)
         found = super().stat(path)
         row = self._files.get(self._below(path))
-        return _with_owner(found, row) if row is not None else found
+        return _with_times(_with_owner(found, row) if row is not None else found, row or {})
 
     def lstat(self, path: str) -> os.stat_result:
         node = self._nodes.get(path)
@@ -124,9 +134,14 @@ def _stat_of(row: Mapping[str, Any]) -> os.stat_result:
 
 
 def _with_owner(found: os.stat_result, row: Mapping[str, Any]) -> os.stat_result:
-    mode = stat.S_IFMT(found.st_mode) | int(row.get("mode", "0644"), 8)
+    mode = stat.S_IFMT(found.st_mode) | int(row["mode"], 8) if "mode" in row else found.st_mode
     owner = (row.get("uid", 0), row.get("gid", 0))
     return os.stat_result((mode, *found[1:4], *owner, *found[6:10]))
+
+
+def _with_times(found: os.stat_result, row: Mapping[str, Any]) -> os.stat_result:
+    changed = int(datetime.fromisoformat(row["changed"]).timestamp()) if "changed" in row else LONG_AGO
+    return os.stat_result((*found[:7], changed, changed, changed))
 
 
 def names_of_hosts() -> list[str]:
@@ -205,8 +220,29 @@ def snapshot_of(name: str, target: Path) -> Snapshot:
     if isinstance(snapshot.observer, Observer):
         observer = dataclasses.replace(snapshot.observer, user_id=rows.get("user", 0))
         snapshot = dataclasses.replace(snapshot, observer=observer)
+    snapshot = dataclasses.replace(snapshot, engines=_with_daemons(snapshot.engines, rows))
     is_asked = "nvml" in rows and not rows["nvml"].get("unasked", False)
     return dataclasses.replace(snapshot, nvml=_nvml(rows)) if is_asked else snapshot
+
+
+def _with_daemons(
+    engines: tuple[EngineInstallation, ...] | Unknown, rows: Rows
+) -> tuple[EngineInstallation, ...] | Unknown:
+    """The engines with what their running daemons answer."""
+    if isinstance(engines, Unknown):
+        return engines
+    return tuple(_with_daemon(item, rows) if item.running is True else item for item in engines)
+
+
+def _with_daemon(item: EngineInstallation, rows: Rows) -> EngineInstallation:
+    for row in rows.get("docker", ()):
+        if item.engine == "docker" and row["socket"] == item.socket:
+            info = parse_docker_info(json.dumps(row["info"]).encode())
+            assert isinstance(info, DockerInfo)
+            item = item._replace(daemon=make_daemon(info), listens=True)
+    for row in rows.get("socket", ()):
+        item = item._replace(listens=row["listens"]) if row["path"] == item.socket else item
+    return item
 
 
 def _nvml(rows: Rows) -> Nvml | None:
