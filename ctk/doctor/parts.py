@@ -50,6 +50,10 @@ READ: dict[str, tuple[str, ...]] = {
     "nvlink": ("nvml", "services"),
     "imex": ("nvml", "services"),
     "cuda": ("nvml", "services", "cuda_probe"),
+    "jetson": ("platform",),
+    "wsl": ("platform",),
+    "vm": ("platform",),
+    "vgpu": ("platform", "nvml", "services"),
 }
 """By the id of a check, else by what stands before its first dot. A check that has no row may read everything."""
 

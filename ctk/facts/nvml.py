@@ -75,6 +75,14 @@ class ConfidentialState(NamedTuple):
     ready: bool | None | Unknown
 
 
+class VgpuLicence(NamedTuple):
+    """What NVML says of a vGPU inside its guest. expires: RFC 3339, None = never, or that is not told."""
+
+    product: str
+    licensed: bool
+    expires: str | None
+
+
 class NvmlGpu(NamedTuple):
     """One GPU. address as in sysfs ("0000:3b:00.0"); counts since the driver was loaded unless they say aggregate."""
 
@@ -127,6 +135,7 @@ class NvmlGpu(NamedTuple):
     nvlinks: tuple[bool, ...] | None | Unknown = None  # for each link whether it is active
     fabric: FabricState | None | Unknown = None
     addressing_mode: int | None | Unknown = None  # 0 none, 1 HMM, 2 ATS
+    licence: VgpuLicence | None | Unknown = None
 
 
 class PowerState(NamedTuple):

@@ -15,12 +15,16 @@ from ctk.facts.loader import Loader
 from ctk.facts.modules import Modules
 from ctk.facts.nvml import Nvml
 from ctk.facts.observer import Observer
+from ctk.facts.packages import Packages
 from ctk.facts.pci import Pci
+from ctk.facts.platform import Platform
+from ctk.facts.rights import Rights
 from ctk.facts.services import Services
 from ctk.facts.smi import Smi
 from ctk.facts.suppressions import Suppressions
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
+from ctk.facts.toolkit_setup import ToolkitSetup
 
 SNAPSHOT_MAJOR = 1
 SNAPSHOT_MINOR = 0
@@ -51,7 +55,12 @@ class Snapshot:
     observer: Observer | Unknown = NOT_COLLECTED
     services: Services | Unknown = NOT_COLLECTED
     conditions: Conditions | Unknown = NOT_COLLECTED
+    platform: Platform | Unknown = NOT_COLLECTED
     cuda_probe: CudaProbe | None | Unknown = None  # None: it was not asked for (--probe)
     smi: Smi | None | Unknown = NOT_COLLECTED
+    licence_status: str | None | Unknown = None  # nvidia-smi's word on an unlicensed vGPU; None: it was not asked
     device_nodes: DeviceNodes | Unknown = NOT_COLLECTED
     loader: Loader | Unknown = NOT_COLLECTED
+    toolkit_setup: ToolkitSetup | Unknown = NOT_COLLECTED
+    packages: Packages | None | Unknown = NOT_COLLECTED  # None: neither dpkg nor rpm keeps this host's packages
+    rights: Rights | Unknown = NOT_COLLECTED

@@ -20,14 +20,18 @@ from ctk.host.loader import collect_loader
 from ctk.host.modules import collect_modules
 from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
 from ctk.host.observer import collect_observer
+from ctk.host.packages import collect_packages
 from ctk.host.pci import collect_pci
+from ctk.host.platform import collect_platform
 from ctk.host.processes import collect_processes, format_time
 from ctk.host.reading import unknown_from
+from ctk.host.rights import collect_rights
 from ctk.host.services import collect_services
-from ctk.host.smi import collect_smi
+from ctk.host.smi import collect_licence_status, collect_smi
 from ctk.host.suppressions import collect_suppressions
 from ctk.host.system import collect_host_name, collect_system
 from ctk.host.toolkit import collect_toolkit
+from ctk.host.toolkit_setup import collect_toolkit_setup
 
 T = TypeVar("T")
 
@@ -56,7 +60,7 @@ def collect(
         ctk_version=__version__,
         host_name=guard(lambda: collect_host_name(host)),
         system=system,
-        engines=part("engines", lambda: collect_engines(host, processes)),
+        engines=(engines := part("engines", lambda: collect_engines(host, processes))),
         kubelet=part("kubelet", lambda: collect_kubelet(host, processes)),
         toolkit=part("toolkit", lambda: collect_toolkit(host)),
         docker_context=part("docker_context", lambda: collect_docker_context(host)),
@@ -64,17 +68,22 @@ def collect(
         observer=part("observer", lambda: collect_observer(host)),
         kernel_log=part("kernel_log", lambda: collect_kernel_log(host)),
         kernel=part("kernel", lambda: collect_kernel(host, system.kernel)),
-        pci=part("pci", lambda: collect_pci(host)),
+        pci=(pci := part("pci platform", lambda: collect_pci(host))),
         modules=part("modules", lambda: collect_modules(host, system.kernel)),
         driver=part("driver", lambda: collect_driver(host, system.kernel)),
         device_nodes=part("device_nodes", lambda: collect_device_nodes(host, probe=probe)),
         loader=part("loader", lambda: collect_loader(host)),
         conditions=part("conditions", lambda: collect_conditions(host)),
+        platform=part("platform", lambda: collect_platform(host, system, pci)),
         services=part("services", lambda: collect_services(host)),
+        toolkit_setup=part("toolkit_setup", lambda: collect_toolkit_setup(host, system, pci, engines)),
+        packages=part("packages", lambda: collect_packages(host)),
+        rights=part("rights", lambda: collect_rights(host, engines)),
         nvml=(
             nvml := part("nvml", lambda: collect_nvml(host, nvml_seconds))
         ),  # last: asking may wake GPUs, load modules, make nodes
         cuda_probe=part("cuda_probe", lambda: collect_cuda_probe(host)) if probe else None,
+        licence_status=part("platform", lambda: collect_licence_status(host, nvml)),
         smi=part("smi", lambda: collect_smi(host, nvml)) if probe else Unknown("not asked: no --probe"),
     )
 

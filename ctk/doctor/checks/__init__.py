@@ -11,6 +11,7 @@ from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
 from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.host_state import HOST_STATE_CHECKS
+from ctk.doctor.checks.jetson import JETSON_CHECKS
 from ctk.doctor.checks.nvlink import NVLINK_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_load import NVML_LOAD_CHECKS
@@ -20,6 +21,8 @@ from ctk.doctor.checks.nvml_sharing import NVML_SHARING_CHECKS
 from ctk.doctor.checks.pci import PCI_CHECKS
 from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
 from ctk.doctor.checks.sxid import SXID_CHECKS
+from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
+from ctk.doctor.checks.wsl import WSL_CHECKS
 from ctk.doctor.checks.xid import XID_CHECKS
 from ctk.doctor.model import Check
 
@@ -46,4 +49,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *FABRIC_CHECKS,
     *NVLINK_CHECKS,
     *CUDA_CHECKS,
+    *JETSON_CHECKS,
+    *WSL_CHECKS,
+    *VIRTUAL_MACHINE_CHECKS,
 )
