@@ -9,7 +9,7 @@ from ctk.record import Record
 
 
 class DeviceFile(Record):
-    """A device node below the dev root. mode: the permission bits; is_block: a block device, which no driver makes."""
+    """A device node below the dev root. mode: the permission bits;"""
 
     path: str
     major: int
@@ -17,7 +17,6 @@ class DeviceFile(Record):
     mode: int
     uid: int = 0
     gid: int = 0
-    is_block: bool = False
 
 
 class FileLink(Record):
