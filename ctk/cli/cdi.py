@@ -10,7 +10,9 @@ from ctk.cli.arguments import CtkGroup
 class CdiGroup(CtkGroup):
     """The members, in the order people need them."""
 
-    rows: tuple[tuple[str, str, str, str], ...] = ()
+    rows: tuple[tuple[str, str, str, str], ...] = (
+        ("transform", "ctk.cli.cdi_transform", "transform", "Change the root that a spec's paths begin with."),
+    )
 
 
 @click.group(
