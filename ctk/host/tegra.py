@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
-from ctk.cdi.csv_lines import DEFAULT_FILES, SpecLine, is_ignored, parse_lines
 from ctk.cdi.driver_files import WSL_FOLDER, WSL_LIBRARY, WSL_MARK
 from ctk.facts.driver_root import CsvLine, FileLink, Tegra, Wsl, WslStore
+from ctk.formats.mount_spec import BASE_FILES, MountLine, parse_mount_spec
 from ctk.host import Host
 from ctk.host.paths import LINK_LIMIT
 from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
@@ -24,11 +25,20 @@ def is_tegra(host: Host) -> bool:
     return try_exists(host, RELEASE) is True or (isinstance(family, str) and family.lower().startswith("tegra"))
 
 
+def is_ignored(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a pattern of --csv.ignore-pattern takes a link out; `**/x` is about the name alone."""
+    name = path.rpartition("/")[2]
+    return any(
+        fnmatchcase(name, pattern[3:]) if pattern.startswith("**/") else fnmatchcase(path, pattern)
+        for pattern in patterns
+    )
+
+
 class CsvQuery:
     """Which files say what is mounted; ignored: patterns of links that are left out."""
 
     def __init__(self, folder: str, files: Sequence[str], ignored: Sequence[str] = ()) -> None:
-        self.files = tuple(files) or tuple(f"{folder.rstrip('/')}/{name}" for name in DEFAULT_FILES)
+        self.files = tuple(files) or tuple(f"{folder.rstrip('/')}/{name}" for name in BASE_FILES)
         self.given = bool(files)
         self.ignored = tuple(ignored)
 
@@ -45,10 +55,11 @@ def collect_tegra(host: Host, root: Host, dev_root: str, query: CsvQuery) -> Teg
                 missing.append((path, text.reason if text is not None else "no such file"))
             continue
         read.append(path)
-        wanted, bad = parse_lines(text)
-        missing += [(f"{path}:{number}", f"no line of a specification: {words}") for number, words in bad]
-        for line in wanted:
-            lines += _resolve(host, root, dev_root, line, path, query.ignored, missing)
+        for line in parse_mount_spec(text):
+            if line.fault:
+                missing.append((f"{path}:{line.number}", f"{line.fault}: {line.text}"))
+            else:
+                lines += _resolve(host, root, dev_root, line, path, query.ignored, missing)
     compatible = try_read_text(host, COMPATIBLE)
     return Tegra(
         is_tegra=is_tegra(host),
@@ -64,7 +75,7 @@ def _resolve(
     host: Host,
     root: Host,
     dev_root: str,
-    line: SpecLine,
+    line: MountLine,
     file: str,
     ignored: tuple[str, ...],
     missing: list[tuple[str, str]],
