@@ -17,6 +17,7 @@ class RootGroup(CtkGroup):
         ("runtime", "ctk.cli.runtime", "runtime", "Register the NVIDIA runtime with Docker, containerd and CRI-O."),
         ("config", "ctk.cli.config", "config", "Show, set and check the toolkit's config.toml."),
         ("cdi", "ctk.cli.cdi", "cdi", "List and check the specs that describe the GPUs to the engines."),
+        ("hook", "ctk.cli.hook", "hook", "What engines call while a container starts."),
         ("doctor", "ctk.cli.doctor", "doctor", "Find out why containers cannot use the GPUs."),
         ("info", "ctk.cli.info", "info", "Show what ctk knows about this host."),
         ("completion", "ctk.cli.completion", "completion", "Print the completion script of a shell."),
