@@ -4,6 +4,7 @@ from ctk.facts.engines import EngineFlag, EngineInstallation
 from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
 from ctk.facts.observer import Observer
+from ctk.facts.platform import Platform
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
@@ -112,6 +113,7 @@ def make_snapshot(**changes: object) -> Snapshot:
         "modules": make_modules(),
         "driver": make_driver(),
         "conditions": make_conditions(),
+        "platform": Platform(),
         "nvml": make_nvml(),
         "services": make_services(),
         "suppressions": None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ctk.doctor.model import Check
 
-ALWAYS = ("suppressions", "pci", "modules", "driver", "toolkit")
+ALWAYS = ("suppressions", "pci", "modules", "driver", "toolkit", "platform")
 """What tells whether a check applies here, and whether there is anything to be judged at all."""
 
 READ: dict[str, tuple[str, ...]] = {

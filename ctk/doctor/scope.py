@@ -14,9 +14,19 @@ OWN_PROGRAMS = "ctk"
 
 def has_gpus_or_traces(snapshot: "Snapshot") -> bool:
     """False only where the PCI bus was looked at and nothing found; WSL and Jetson have GPUs that no bus shows."""
-    if snapshot.system.wsl is not None or snapshot.system.jetson is True:
+    if snapshot.system.jetson is True:
         return True
+    if snapshot.system.wsl is not None:
+        return _has_windows_driver(snapshot) or _has_toolkit(snapshot)
     return _has_gpu(snapshot) or bool(driver_traces(snapshot)) or _has_toolkit(snapshot)
+
+
+def _has_windows_driver(snapshot: "Snapshot") -> bool:
+    """NVIDIA's; where nobody could look there may be one."""
+    platform = snapshot.platform
+    if isinstance(platform, Unknown) or platform.wsl is None or isinstance(platform.wsl.stores, Unknown):
+        return True
+    return bool(platform.wsl.stores)
 
 
 def _has_gpu(snapshot: "Snapshot") -> bool:

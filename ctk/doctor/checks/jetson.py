@@ -138,7 +138,8 @@ def check_csv_files(snapshot: "Snapshot") -> Outcome:
         )
     faults = [fault for file in files for fault in file.faults]
     if faults:
-        return warned(f"{len(faults)} lines of mount files are passed over: {faults[0].reason}", *_quotes(faults))
+        message = f"lines of the mount files are passed over ({len(faults)}, the first: {faults[0].reason})"
+        return warned(message, *_quotes(faults))
     words = ", ".join(_base_name(file) for file in used)
     others = [_base_name(file) for file in files if not file.in_force]
     more = f"; only with NVIDIA_REQUIRE_JETPACK=csv-mounts=all: {', '.join(others)}" if others else ""
