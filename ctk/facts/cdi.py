@@ -24,8 +24,8 @@ class SpecFault(Record):
 class CdiFolder(Record):
     """One folder that some program reads specs from.
 
-    real_path: with links resolved, in the host's names; None: it is not there. named_by: "default", "toolkit", or an
-    engine with its installation ("docker (system)"). ignored: names in it that no program reads.
+    real_path: with links resolved, in the host's names; None: it is not there. named_by: who reads it ("toolkit",
+    "docker (system)"), nobody for a place where specs are left by mistake. ignored: names in it that nobody reads.
     """
 
     path: str
@@ -73,25 +73,9 @@ class CdiHostPath(Record):
         return self.kind == "file" and bool((self.mode or 0) & 0o111)
 
 
-class CdiReader(Record):
-    """A program that reads specs, and its folders in order: the later ones win. origin: the file or flag that says so.
-
-    name is docker, containerd, crio, podman or toolkit; installation as for engines, "" for the toolkit. enabled:
-    whether the engine's CDI switch is on; None: its default.
-    """
-
-    name: str
-    installation: str
-    folders: tuple[str, ...]
-    origin: str = "default"
-    enabled: bool | None = None
-
-
 class Cdi(Record):
-    """All of it. files in the order of the folders, by name within one."""
+    """All of it. files in the order of the folders, by name within one; host_paths None: they were not looked at."""
 
     folders: tuple[CdiFolder, ...] | Unknown
     files: tuple[CdiFile, ...] | Unknown = ()
-    host_paths: tuple[CdiHostPath, ...] | Unknown = ()
-    readers: tuple[CdiReader, ...] | Unknown = ()
-    toolkit_mode: str | None | Unknown = None  # nvidia-container-runtime.mode in the toolkit's config.toml
+    host_paths: tuple[CdiHostPath, ...] | None | Unknown = ()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from ctk.facts import Unknown
+from ctk.facts.cdi import Cdi
+from ctk.facts.cgroups import Cgroups
 from ctk.facts.conditions import Conditions
 from ctk.facts.cuda import CudaProbe
 from ctk.facts.device_nodes import DeviceNodes
@@ -62,5 +64,7 @@ class Snapshot:
     device_nodes: DeviceNodes | Unknown = NOT_COLLECTED
     loader: Loader | Unknown = NOT_COLLECTED
     toolkit_setup: ToolkitSetup | Unknown = NOT_COLLECTED
+    cdi: Cdi | Unknown = NOT_COLLECTED
+    cgroups: Cgroups | Unknown = NOT_COLLECTED
     packages: Packages | None | Unknown = NOT_COLLECTED  # None: neither dpkg nor rpm keeps this host's packages
     rights: Rights | Unknown = NOT_COLLECTED

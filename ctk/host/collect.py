@@ -8,6 +8,8 @@ from ctk.facts import Unknown
 from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from ctk.facts.system import System
 from ctk.host import Host
+from ctk.host.cdi import collect_cdi
+from ctk.host.cgroups import collect_cgroups
 from ctk.host.conditions import collect_conditions
 from ctk.host.cuda_watch import collect_cuda_probe
 from ctk.host.device_nodes import collect_device_nodes
@@ -54,13 +56,13 @@ def collect(
         return guard(collector) if parts is None or not parts.isdisjoint(name.split()) else NOT_COLLECTED
 
     system = _system(guard(lambda: collect_system(host)))
-    processes = part("engines kubelet", lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
+    processes = part("engines kubelet cdi", lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
     return Snapshot(
         taken_at=format_time(time.time()),
         ctk_version=__version__,
         host_name=guard(lambda: collect_host_name(host)),
         system=system,
-        engines=(engines := part("engines", lambda: collect_engines(host, processes))),
+        engines=(engines := part("engines cdi", lambda: collect_engines(host, processes))),
         kubelet=part("kubelet", lambda: collect_kubelet(host, processes)),
         toolkit=part("toolkit", lambda: collect_toolkit(host)),
         docker_context=part("docker_context", lambda: collect_docker_context(host)),
@@ -71,12 +73,14 @@ def collect(
         pci=(pci := part("pci platform", lambda: collect_pci(host))),
         modules=part("modules", lambda: collect_modules(host, system.kernel)),
         driver=part("driver", lambda: collect_driver(host, system.kernel)),
-        device_nodes=part("device_nodes", lambda: collect_device_nodes(host, probe=probe)),
+        device_nodes=(nodes := part("device_nodes cgroups", lambda: collect_device_nodes(host, probe=probe))),
+        cgroups=part("cgroups", lambda: collect_cgroups(host, nodes)),
         loader=part("loader", lambda: collect_loader(host)),
         conditions=part("conditions", lambda: collect_conditions(host)),
         platform=part("platform", lambda: collect_platform(host, system, pci)),
         services=part("services", lambda: collect_services(host)),
-        toolkit_setup=part("toolkit_setup", lambda: collect_toolkit_setup(host, system, pci, engines)),
+        toolkit_setup=(setup := part("toolkit_setup cdi", lambda: collect_toolkit_setup(host, system, pci, engines))),
+        cdi=part("cdi", lambda: collect_cdi(host, engines, setup)),
         packages=part("packages", lambda: collect_packages(host)),
         rights=part("rights", lambda: collect_rights(host, engines)),
         nvml=(

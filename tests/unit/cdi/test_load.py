@@ -10,42 +10,9 @@ from ctk.cdi.document import render_json, render_yaml
 from ctk.cdi.load import Loaded, load_spec
 from ctk.cdi.nodes import NODE_LIMIT, SIZE_LIMIT_BYTES, locate
 from ctk.facts.cdi import REFUSED, WARNING
-from ctk.facts.cdi_spec import (
-    CdiSpec,
-    SpecAnnotation,
-    SpecDevice,
-    SpecDeviceNode,
-    SpecEdits,
-    SpecHook,
-    SpecIntelRdt,
-    SpecMount,
-    SpecNetDevice,
-)
+from ctk.facts.cdi_spec import CdiSpec, SpecAnnotation, SpecDevice, SpecDeviceNode, SpecEdits
+from tests.cdi_builders import FULL_SPEC
 
-EVERYTHING = CdiSpec(
-    "1.1.0",
-    "nvidia.com/gpu",
-    (
-        SpecDevice(
-            "0",
-            SpecEdits(
-                env=("A=1", "B=yes"),
-                device_nodes=(SpecDeviceNode("/dev/nvidia0", "/drv/dev/nvidia0", "c", 195, 0, 0o660, "rwm", 1, 44),),
-                net_devices=(SpecNetDevice("eth1", "net0"),),
-                mounts=(SpecMount("/a", "/b", ("ro", "rbind"), "bind"),),
-                hooks=(
-                    SpecHook("createContainer", "/usr/bin/nvidia-cdi-hook", ("nvidia-cdi-hook", "755"), ("X=",), 5),
-                ),
-                additional_gids=(44,),
-                intel_rdt=SpecIntelRdt("clos", "L3:0=f", "MB:0=20", None, None, ("L2:0=1",), True),
-            ),
-            (SpecAnnotation("a.example/b", "12"),),
-        ),
-        SpecDevice("all", SpecEdits(env=("A=n",))),
-    ),
-    SpecEdits(env=("NVIDIA_VISIBLE_DEVICES=void",)),
-    (SpecAnnotation("note", "no"),),
-)
 HEAD = "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n"
 BODY = "devices:\n- name: gpu0\n  containerEdits:\n    env: [A=1]\n"
 
@@ -63,13 +30,13 @@ def device_of(text: str) -> SpecDevice:
 @pytest.mark.parametrize("render", [render_yaml, render_json], ids=["yaml", "json"])
 def test_what_ctk_writes_is_read_back_without_a_word(render: object) -> None:
     assert callable(render)
-    assert load(render(EVERYTHING)) == Loaded(EVERYTHING)
+    assert load(render(FULL_SPEC)) == Loaded(FULL_SPEC)
 
 
 def test_json_on_one_line_with_tabs_is_read() -> None:
-    text = json.dumps(json.loads(render_json(EVERYTHING)))
-    assert load(text).spec == EVERYTHING
-    assert load(json.dumps(json.loads(text), indent="\t")).spec == EVERYTHING
+    text = json.dumps(json.loads(render_json(FULL_SPEC)))
+    assert load(text).spec == FULL_SPEC
+    assert load(json.dumps(json.loads(text), indent="\t")).spec == FULL_SPEC
 
 
 REFUSALS = {

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from ctk.errors import EXIT_FAILED, CtkError
 from ctk.facts import Unknown
+from ctk.facts.cdi import Cdi, CdiFile, CdiFolder, CdiHostPath, SpecFault
+from ctk.facts.cdi_spec import CdiSpec
 from ctk.facts.codec import NOT_RECORDED, VERSION_KEY, snapshot_from_document, snapshot_to_document
 from ctk.facts.engines import (
     EngineDaemon,
@@ -22,10 +24,12 @@ from ctk.facts.engines import (
 )
 from ctk.facts.snapshot import Snapshot
 from tests.builders import make_engine, make_kubelet, make_snapshot
+from tests.cdi_builders import FULL_SPEC
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.just("a\udcff")
 st.register_type_strategy(Unknown, st.builds(Unknown, reason=TEXT))
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))  # JSON has no others
+st.register_type_strategy(CdiSpec, st.sampled_from((CdiSpec("", "", ()), FULL_SPEC)))
 for record in (
     EngineFlag,
     EngineRuntime,
@@ -34,6 +38,11 @@ for record in (
     EngineFiles,
     EngineDaemon,
     EngineInstallation,
+    SpecFault,
+    CdiFolder,
+    CdiFile,
+    CdiHostPath,
+    Cdi,
 ):  # a Record's fields are no parameters that hypothesis could see
     strategies = {name: st.from_type(hint) for name, hint in get_type_hints(record).items() if name in record._fields}
     st.register_type_strategy(record, st.builds(record, **strategies))
