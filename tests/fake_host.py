@@ -38,6 +38,7 @@ from ctk.facts.observer import Observer
 from ctk.facts.snapshot import Snapshot
 from ctk.host import LocalHost
 from ctk.host.collect import collect
+from ctk.host.smi import collect_licence_status
 from ctk.host.docker_api import DockerInfo, parse_docker_info
 from ctk.host.engine_daemons import make_daemon
 from tests.ld_caches import make_ld_cache
@@ -222,7 +223,10 @@ def snapshot_of(name: str, target: Path) -> Snapshot:
         snapshot = dataclasses.replace(snapshot, observer=observer)
     snapshot = dataclasses.replace(snapshot, engines=_with_daemons(snapshot.engines, rows))
     is_asked = "nvml" in rows and not rows["nvml"].get("unasked", False)
-    return dataclasses.replace(snapshot, nvml=_nvml(rows)) if is_asked else snapshot
+    if not is_asked:
+        return snapshot
+    nvml = _nvml(rows)
+    return dataclasses.replace(snapshot, nvml=nvml, licence_status=collect_licence_status(host, nvml))
 
 
 def _with_daemons(

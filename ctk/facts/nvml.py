@@ -80,7 +80,7 @@ class VgpuLicence(NamedTuple):
 
     product: str
     licensed: bool
-    expires: str | None
+    expires: str | None = None
 
 
 class NvmlGpu(NamedTuple):

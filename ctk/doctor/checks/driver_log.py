@@ -172,6 +172,7 @@ DRIVER_LOG_CHECKS: tuple[Check, ...] = (
             "collect.kernel-log",
             "pci.fell-off-bus",
             "pci.bars",
+            "vgpu.guest-driver",
             "driver.gsp-firmware-files",
             "pci.gpu-supported",
             "pci.power-cable",

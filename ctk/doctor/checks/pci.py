@@ -313,7 +313,7 @@ PCI_CHECKS: tuple[Check, ...] = (
         reads="the resource file of each GPU in sysfs",
         rule="fail when one of the GPU's memory regions starts at address zero",
         source=f"{SYSFS}; kernel-open/nvidia/nv-pci.c of NVIDIA's open modules",
-        needs=("pci.gpus-present",),
+        needs=("pci.gpus-present", "vm.passthrough"),
         explains=("RmInitAdapter failed!", "This PCI I/O region assigned to your NVIDIA device is invalid"),
         remedy=Remedy(
             "Switch on Above 4G decoding in the firmware, or give the virtual machine a larger window for device "
