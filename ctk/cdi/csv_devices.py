@@ -39,7 +39,7 @@ def csv_parts(facts: DriverRoot, request: GenerateRequest) -> Parts:
     edits = SpecEdits(device_nodes=tuple(make_node(facts, node) for node in nodes), additional_gids=gids)
     left_out += _others(facts)
     device = BuiltDevice(_names(facts, request), edits)
-    return Parts((device,), _common(facts, request, tegra), tuple(left_out), source="csv")
+    return Parts((device,), _common_edits(facts, request, tegra), tuple(left_out), source="csv")
 
 
 def _require_lines(tegra: Tegra) -> None:
@@ -78,7 +78,7 @@ def _others(facts: DriverRoot) -> list[LeftOut]:
     return [LeftOut("device", str(gpu.index), reason) for gpu in gpus[1:]]
 
 
-def _common(facts: DriverRoot, request: GenerateRequest, tegra: Tegra) -> SpecEdits:
+def _common_edits(facts: DriverRoot, request: GenerateRequest, tegra: Tegra) -> SpecEdits:
     mounts = [_mount(facts, line) for line in tegra.lines if line.kind != "dev"]
     if tegra.release is not None:
         mounts.append(make_mount(facts, FoundFile(tegra.release, tegra.release)))

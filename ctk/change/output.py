@@ -1,17 +1,21 @@
 """Writes a file the user asked for by name, such as a snapshot; it touches no configuration and keeps no journal."""
 
+import contextlib
 import os
 import stat
 
 from ctk.errors import WriteFault
 
 
-def write_output(path: str, content: bytes, mode: int | None = None) -> None:
+def write_output(path: str, content: bytes, mode: int | None = None, *, make_folders: bool = False) -> None:
     """The whole content or, on an error, what was there before. A pipe or device is written into.
 
-    mode: the file's mode whatever the umask, None = a new file's usual one. Raises WriteFault with the system's reason.
+    mode: the file's mode whatever the umask, None = a new file's usual one. make_folders: missing ones are made 0755,
+    and stay when the file cannot be written. Raises WriteFault with the system's reason.
     """
     try:
+        if make_folders:
+            _make_folders(os.path.dirname(os.path.realpath(path)))
         if _is_special(path):
             with open(path, "wb") as file:
                 file.write(content)
@@ -47,3 +51,25 @@ def _replace(path: str, content: bytes, mode: int | None) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+    _sync_folder(os.path.dirname(path))
+
+
+def _make_folders(folder: str) -> None:
+    """Every folder that is missing on the way, whatever the umask."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for path in reversed(missing):
+        os.mkdir(path, 0o755)
+        os.chmod(path, 0o755)  # noqa: S103 - engines of other users read what lies in it
+
+
+def _sync_folder(folder: str) -> None:
+    """The new name outlives a power failure. The file is in place: a system that cannot do this is no failure."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -11,6 +11,9 @@ class CdiGroup(CtkGroup):
     """The members, in the order people need them."""
 
     rows: tuple[tuple[str, str, str, str], ...] = (
+        ("generate", "ctk.cli.cdi_generate", "generate", "Describe this host's GPUs: write a CDI spec."),
+        ("list", "ctk.cli.cdi_list", "list_devices", "List the devices that engines see."),
+        ("validate", "ctk.cli.cdi_validate", "validate", "Look for errors in specs, and whether they are still true."),
         ("transform", "ctk.cli.cdi_transform", "transform", "Change the root that a spec's paths begin with."),
     )
 

@@ -1,0 +1,55 @@
+"""Which program the hooks of a spec call: ctk's own script under this interpreter, or NVIDIA's program of the host."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ctk.cdi.request import APPLY, SEPARATE, HookRequest
+
+if TYPE_CHECKING:
+    from ctk.host import Host
+
+DEFAULT_PROGRAM = "nvidia-cdi-hook"
+FALLBACK_FOLDER = "/usr/bin"
+
+
+def make_hooks(values: Mapping[str, object], host: "Host") -> tuple[HookRequest, tuple[str, ...]]:
+    """The hooks' part of a request, and warnings. A program that is named means the separate form."""
+    from ctk.cli.cdi_options import split_words
+
+    program = str(values.get("hook_program") or "")
+    form = str(values.get("hook_form") or (SEPARATE if program else APPLY))
+    request = HookRequest(
+        form=form,
+        interpreter=os.path.realpath(sys.executable),
+        script=own_script(),
+        ldconfig_path=str(values.get("ldconfig_path") or "").removeprefix("@"),
+        disabled=split_words(values, "disabled_hooks"),
+        enabled=split_words(values, "enabled_hooks"),
+    )
+    if form == APPLY:
+        return request, ()
+    path, warnings = find_hook_program(host, program or DEFAULT_PROGRAM)
+    return request._replace(program=path), warnings
+
+
+def own_script() -> str:
+    """The script that ctk's hooks run, by its real path."""
+    import ctk
+
+    return os.path.join(os.path.dirname(os.path.realpath(ctk.__file__)), "inject", "hook_main.py")
+
+
+def find_hook_program(host: "Host", program: str) -> tuple[str, tuple[str, ...]]:
+    """An absolute path as it is, a name by the search path; one that is not there is named all the same."""
+    from ctk.host.programs import find_program
+
+    if program.startswith("/"):
+        return program, ()
+    found = find_program(host, (program,))
+    if isinstance(found, str):
+        return found, ()
+    name = program if program == "nvidia-ctk" else DEFAULT_PROGRAM
+    path = f"{FALLBACK_FOLDER}/{name}"
+    return path, (f"{program} was not found on this host: the spec names {path}, and containers need it there",)
