@@ -36,7 +36,7 @@ class Hook:
         self.run = run
 
 
-HOOKS = (
+HOOKS: tuple[Hook, ...] = (
     Hook("create-symlinks", (words.LINK,), lambda options: bool(options.links), create_links),
     Hook(
         "enable-cuda-compat",
