@@ -21,6 +21,8 @@ COMMANDS = {
     "runtime history": "runtime-history",
     "info": "info",
     "doctor": "doctor",
+    "cdi list": "cdi",
+    "cdi validate": "cdi",
     **dict.fromkeys(
         [
             f"config{word}"
@@ -58,6 +60,10 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
     folder.engine("docker", "{}\n")
     folder.engine("containerd", CONTAINERD_V2)
     folder.engine("crio", "")
+    folder.put(
+        "/specs/a.yaml", "cdiVersion: 0.5.0\nkind: a.com/b\ndevices: [{name: c, containerEdits: {env: [D=1]}}]\n"
+    )
+    folder.put("/etc/cdi/bad.yaml", "x")
     folder.unit("docker.service", "/usr/bin/dockerd -H fd:// --add-runtime other=/usr/bin/other")
     return folder
 
@@ -96,6 +102,8 @@ SUCCESSES = [
     ("config", "diff"),
     ("config", "explain"),
     ("config", "explain", "nvidia-container-cli"),
+    ("cdi", "list"),
+    ("cdi", "validate", "--spec-dir=/specs"),
     ("completion", "bash"),
     (),
     ("runtime",),
@@ -121,6 +129,8 @@ FAILURES = [
     (("config", "diff", "/none.toml"), 3),
     (("config", "--config-file=/etc", "--set", "disable-require"), 3),
     (("config", "validate", "--snapshot=x"), 2),
+    (("cdi", "list", "--spec-dir=/etc/docker/daemon.json"), 3),
+    (("cdi", "validate", "/none.yaml"), 3),
     (("bogus",), 2),
 ]
 

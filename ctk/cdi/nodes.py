@@ -1,5 +1,6 @@
 """The text of a spec file as nodes of YAML, each with its line and column; it knows nothing of what they mean."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ctk.cdi.scalars import PLAIN, TEXT
@@ -41,11 +42,23 @@ def parse_document(data: bytes) -> Document:
     return Document(root, _rest_faults(loader))
 
 
-def locate(data: bytes, where: str) -> tuple[int, int] | None:
+def add_places(data: bytes, faults: Sequence[SpecFault]) -> tuple[SpecFault, ...]:
+    """The faults, those without a line with the line of their place in the text."""
+    if all(fault.line is not None or not fault.where for fault in faults):
+        return tuple(faults)
+    root = parse_document(data).root
+    return tuple(_with_place(root, fault) for fault in faults)
+
+
+def _with_place(root: Node | None, fault: SpecFault) -> SpecFault:
+    if root is None or fault.line is not None or not fault.where:
+        return fault
+    line, column = locate(root, fault.where)
+    return fault._replace(line=line, column=column)
+
+
+def locate(node: Node, where: str) -> tuple[int, int]:
     """Line and column (from 1) of a place such as "devices[3].name"; of what is around it if it is not there."""
-    node = parse_document(data).root
-    if node is None:
-        return None
     for word in where.replace("[", ".[").split(".") if where else ():
         found = _member(node, word)
         if found is None:

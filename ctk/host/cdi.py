@@ -95,11 +95,12 @@ def collect_file(host: Host, path: str, folder: str) -> CdiFile | None:
 def parse_file(data: bytes) -> CdiFile:
     """What the bytes of a file say, judged by the rules of the specification; it has no path yet."""
     from ctk.cdi.load import load_spec
+    from ctk.cdi.nodes import add_places
     from ctk.cdi.validate import limit_faults, validate_spec
 
     loaded = load_spec(data)
     rules = validate_spec(loaded.spec) if loaded.spec is not None else ()
-    return CdiFile("", "", loaded.spec, limit_faults((*loaded.faults, *rules)))
+    return CdiFile("", "", loaded.spec, add_places(data, limit_faults((*loaded.faults, *rules))))
 
 
 def collect_host_paths(host: Host, files: tuple[CdiFile, ...] | Unknown) -> tuple[CdiHostPath, ...] | Unknown:

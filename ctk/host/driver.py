@@ -56,6 +56,16 @@ def collect_driver(host: Host, release: str | None | Unknown) -> Driver:
     )
 
 
+def collect_running_driver(host: Host) -> Driver:
+    """Its version, GPUs, capabilities and majors only: what a CDI spec must agree with."""
+    return Driver(
+        version=_parsed(try_read_text(host, f"{PROC}/version"), parse_version),
+        gpus=_collect_gpus(host),
+        capabilities=_collect_capabilities(host),
+        majors=_collect_majors(host),
+    )
+
+
 def parse_version(text: str) -> str | None:
     """The driver's version in its NVRM line, dots and leading zeros kept ("580.95.05")."""
     found = VERSION.search(text)

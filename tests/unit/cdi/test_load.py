@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ctk.cdi.document import render_json, render_yaml
 from ctk.cdi.load import Loaded, load_spec
-from ctk.cdi.nodes import NODE_LIMIT, SIZE_LIMIT_BYTES, locate
-from ctk.facts.cdi import REFUSED, WARNING
+from ctk.cdi.nodes import NODE_LIMIT, SIZE_LIMIT_BYTES, add_places
+from ctk.facts.cdi import REFUSED, WARNING, SpecFault
 from ctk.facts.cdi_spec import CdiSpec, SpecAnnotation, SpecDevice, SpecDeviceNode, SpecEdits
 from tests.cdi_builders import FULL_SPEC
 
@@ -227,11 +227,12 @@ def test_a_refusal_behind_many_warnings_is_told() -> None:
     ],
 )
 def test_a_place_has_its_line(where: str, place: tuple[int, int]) -> None:
-    assert locate((HEAD + BODY).encode(), where) == place
+    (fault,) = add_places((HEAD + BODY).encode(), [SpecFault("x", where)])
+    assert (fault.line, fault.column) == (place if where else (None, None))
 
 
-def test_a_place_in_what_is_no_yaml_is_none() -> None:
-    assert locate(b"[", "kind") is None
+def test_a_place_in_what_is_no_yaml_has_no_line() -> None:
+    assert add_places(b"[", [SpecFault("x", "kind")]) == (SpecFault("x", "kind"),)
 
 
 WORDS = st.sampled_from(
