@@ -5,7 +5,6 @@ devices. Files cannot be made in /proc, so ctk is given a second view of the sam
 --root: every path in a spec made there is true on the private host too.
 """
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,6 +34,8 @@ MIG_CAPABILITIES = (
 )
 MIG_NODES = tuple((f"/dev/nvidia-caps/nvidia-cap{minor}", 235, minor) for _, minor in MIG_CAPABILITIES)
 LIBRARIES = ("libcuda", "libnvidia-ptxjitcompiler", "libnvidia-encode", "libnvidia-cfg", "libGLX_nvidia")
+C_LIBRARIES = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
+"""What a real driver's libraries need of an image."""
 LOADABLE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "libcuda.so")
 
 _COVER = """
@@ -191,11 +192,12 @@ def compile_probe(directory: Path) -> Path:
 
 
 def image_files(probe: Path, *, with_ldconfig: bool = True) -> dict[str, bytes]:
-    """What an image needs to load a library: the loader, the C library, ldconfig, and the probe itself."""
-    loader, library = Path("/lib64/ld-linux-x86-64.so.2"), Path(LIBRARY_FOLDER) / "libc.so.6"
+    """What an image needs to load a library: the loader, the C libraries, ldconfig, and the probe itself."""
+    loader = Path("/lib64/ld-linux-x86-64.so.2")
+    libraries = {f"{LIBRARY_FOLDER}/{name}": (Path(LIBRARY_FOLDER) / name).read_bytes() for name in C_LIBRARIES}
     files = {
         "lib64/ld-linux-x86-64.so.2": loader.read_bytes(),
-        "usr/lib/x86_64-linux-gnu/libc.so.6": library.read_bytes(),
+        **{path.lstrip("/"): content for path, content in libraries.items()},
         "bin/probe": probe.read_bytes(),
         "etc/debian_version": b"12.0\n",
         "etc/ld.so.conf": b"include /etc/ld.so.conf.d/*.conf\n",
@@ -229,8 +231,3 @@ def parse_probe(output: str) -> Probed:
 def driver_environment() -> dict[str, str]:
     """What ctk's own NVML child is told about the GPUs."""
     return {"NVML_STAND_IN": NVML_WORDS}
-
-
-def dump_spec(text: str) -> str:
-    """A spec for a failure's message."""
-    return json.dumps(json.loads(text), indent=1) if text.startswith("{") else text
