@@ -15,17 +15,25 @@ import time
 sys.path.insert(0, sys.argv[1])
 
 from ctk.inject import hooks, syscalls
-from ctk.inject.ldcache import update_ldcache
+from ctk.inject.ldcache import run_ldconfig, update_ldcache
 
 KILL = 9
 HUNG = "hung"
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+NUMBERS = {
+    "x86_64": {"openat2": 437, "unshare": 272, "mount": 165, "pivot_root": 155},
+    "aarch64": {"openat2": 437, "unshare": 97, "mount": 40, "pivot_root": 41},
+}
+CLONE_NEWUSER = 0x10000000
 RETURN_ALLOW, RETURN_EPERM = 0x7FFF0000, 0x00050001
 
 
-def forbid_openat2() -> None:
-    """A filter as old container engines have it: this call is not permitted, all others are."""
-    rows = ((0x20, 0, 0, 0), (0x15, 0, 1, syscalls.OPENAT2), (0x06, 0, 0, RETURN_EPERM), (0x06, 0, 0, RETURN_ALLOW))
+def forbid(names: list[str]) -> None:
+    """A filter as container engines have it: these calls are not permitted, all others are."""
+    rows = [(0x20, 0, 0, 0)]
+    for name in names:
+        rows += [(0x15, 0, 1, NUMBERS[os.uname().machine][name]), (0x06, 0, 0, RETURN_EPERM)]
+    rows.append((0x06, 0, 0, RETURN_ALLOW))
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
     program = struct.pack("HxxxxxxP", len(rows), ctypes.addressof(code))
     buffer = ctypes.create_string_buffer(program)
@@ -34,6 +42,11 @@ def forbid_openat2() -> None:
 
 def prepare(request: dict[str, object]) -> None:
     """Mounts that only this child has."""
+    if request["user_namespace"]:
+        syscalls.unshare(CLONE_NEWUSER)
+        for name, text in (("setgroups", "deny"), ("uid_map", "0 0 1"), ("gid_map", "0 0 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount("", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = str(request["root"])
@@ -42,8 +55,9 @@ def prepare(request: dict[str, object]) -> None:
         syscalls.mount(source, target, kind, flags)
     if request["read_only"]:
         syscalls.mount("", root, "", syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY)
-    if request["no_openat2"]:
-        forbid_openat2()
+    names = [str(name) for name in request["forbid"]]  # type: ignore[attr-defined] # a list, as above
+    if names:
+        forbid(names)
 
 
 def run(request: dict[str, object], output: int) -> None:
@@ -55,6 +69,7 @@ def run(request: dict[str, object], output: int) -> None:
         arguments = [str(word) for word in request["arguments"]]  # type: ignore[attr-defined] # a list, as above
         if request["without_ldconfig"]:
             hooks.HOOKS = tuple(hook for hook in hooks.HOOKS if hook.run is not update_ldcache)
+        run_ldconfig.__defaults__ = (float(str(request["ldconfig_seconds"])),)
         deadline = time.monotonic() + float(str(request["seconds"]))
         rounds = 1
         code = hooks.run_hook(arguments)
