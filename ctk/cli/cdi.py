@@ -14,6 +14,8 @@ class CdiGroup(CtkGroup):
         ("generate", "ctk.cli.cdi_generate", "generate", "Describe this host's GPUs: write a CDI spec."),
         ("list", "ctk.cli.cdi_list", "list_devices", "List the devices that engines see."),
         ("validate", "ctk.cli.cdi_validate", "validate", "Look for errors in specs, and whether they are still true."),
+        ("diff", "ctk.cli.cdi_refresh", "diff", "Compare a spec with what would be written now."),
+        ("refresh", "ctk.cli.cdi_refresh", "refresh", "Write the spec anew if it is not true any more."),
         ("transform", "ctk.cli.cdi_transform", "transform", "Change the root that a spec's paths begin with."),
     )
 

@@ -141,8 +141,7 @@ def _to_stdout(app: App, generated: "Generated", form: str) -> Result:
 
 def _to_file(app: App, host: "Host", generated: "Generated", output: str, form: str) -> Result:
     """The file, and beside it those of the other specs, each by a word before its ending."""
-    stem, ending = os.path.splitext(output)
-    files = [(output, generated.spec), *((f"{stem}.{word}{ending}", spec) for word, spec in generated.others)]
+    files = spec_files(output, generated)
     written = [write_spec(host, path, render(spec, form)) for path, spec in files]
     paths = [path for path, _ in written]
     data = {**report(generated), "output": paths[0], "changed": written[0][1], "others": paths[1:], "spec": None}
@@ -152,6 +151,12 @@ def _to_file(app: App, host: "Host", generated: "Generated", output: str, form: 
         for (path, changed), (_, spec) in zip(written, files, strict=True)
     ]
     return Result(app.command, data, text="".join(lines))
+
+
+def spec_files(output: str, generated: "Generated") -> list[tuple[str, "CdiSpec"]]:
+    """The file of the spec, and those of the further specs, which have a word before the ending."""
+    stem, ending = os.path.splitext(output)
+    return [(output, generated.spec), *((f"{stem}.{word}{ending}", spec) for word, spec in generated.others)]
 
 
 def _count(spec: "CdiSpec") -> str:

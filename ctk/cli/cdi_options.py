@@ -117,9 +117,16 @@ OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = 
         "--capabilities",
         multiple=True,
         metavar="NAME",
+        variable=f"{PREFIX}CAPABILITIES",
         help="Only what these driver capabilities need: compute, utility, graphics, video, display, ngx. [all]",
     ),
-    _option("--hooks", "hook_form", type=click.Choice(HOOK_FORMS), help="One hook of ctk's, or NVIDIA's own ones."),
+    _option(
+        "--hooks",
+        "hook_form",
+        type=click.Choice(HOOK_FORMS),
+        variable=f"{PREFIX}HOOKS",
+        help="One hook of ctk's, or NVIDIA's own ones.",
+    ),
     _option(
         "--nvidia-cdi-hook-path",
         "--nvidia-ctk-path",
@@ -165,6 +172,7 @@ OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = 
         "--max-cdi-version",
         "max_version",
         metavar="VERSION",
+        variable=f"{PREFIX}MAX_CDI_VERSION",
         help="Leave out what is newer than this version of CDI, for an older engine. [whatever is needed]",
     ),
     _option(

@@ -1,0 +1,177 @@
+"""`ctk cdi diff` and `ctk cdi refresh` on a host with real device nodes: what differs is told, only then written."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.driver_tree import VERSION, DriverTree, make_plain_driver
+from tests.unit.cli.scene import Answer, ctk
+
+pytestmark = pytest.mark.real
+
+FILE = "/var/run/cdi/nvidia.yaml"
+BY_HAND = "/etc/cdi/nvidia.yaml"
+INFORMATION = "Model: \t\t NVIDIA A100\nGPU UUID: \t GPU-0\nBus Location: \t {address}\nDevice Minor: \t {minor}\n"
+
+
+class Machine:
+    """A host below a folder whose nodes are there, as the kernel's own files tell of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = make_plain_driver(DriverTree(folder))
+        self.folder = folder
+        self.tree.put("/proc/modules", "nvidia_uvm 1540096 0 - Live 0x0\nnvidia 54566912 2 nvidia_uvm, Live 0x0\n")
+        self.tree.put("/proc/devices", "Character devices:\n195 nvidia\n508 nvidia-uvm\n")
+        self.tree.put(
+            "/proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {VERSION}  Release\n"
+        )
+        self.add_gpu("0000:1b:00.0", 0)
+        self.make_nodes()
+
+    def add_gpu(self, address: str, minor: int) -> None:
+        folder = f"/proc/driver/nvidia/gpus/{address}"
+        self.tree.put(f"{folder}/information", INFORMATION.format(address=address, minor=minor))
+
+    def make_nodes(self) -> None:
+        for row in self.tree.rows:
+            place = self.folder / row["path"].lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not place.exists():
+                os.mknod(place, 0o666 | stat.S_IFCHR, os.makedev(row["major"], row["minor"]))
+                place.chmod(0o666)
+
+    def path(self, name: str) -> Path:
+        return self.folder / name.lstrip("/")
+
+    def ctk(self, *arguments: str) -> Answer:
+        return ctk("--root", str(self.folder), *arguments)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "host")
+
+
+def test_refresh_writes_once_and_then_nothing(machine: Machine) -> None:
+    answer = machine.ctk("cdi", "refresh")
+    assert answer.code == 0, answer.err
+    file = machine.path(FILE)
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert [device["name"] for device in yaml.safe_load(file.read_text())["devices"]] == ["0", "GPU-0", "all"]
+    before = file.stat()
+    again = machine.ctk("cdi", "refresh")
+    assert (again.code, again.out) == (0, f"{FILE}: says what would be written now.\n")
+    assert file.stat() == before
+
+
+def test_refresh_makes_what_generate_makes(machine: Machine) -> None:
+    machine.ctk("cdi", "refresh")
+    assert machine.path(FILE).read_text() == machine.ctk("cdi", "generate").out
+
+
+def test_a_file_that_differs_in_spelling_alone_is_left(machine: Machine) -> None:
+    machine.ctk("cdi", "refresh")
+    file = machine.path(FILE)
+    file.write_text("# by hand\n" + file.read_text())
+    text = file.read_text()
+    assert machine.ctk("cdi", "refresh").code == 0
+    assert file.read_text() == text
+    assert machine.ctk("cdi", "diff").code == 0
+
+
+def test_another_driver_is_told_and_taken_up(machine: Machine) -> None:
+    """Field case F65: the files of the old driver are gone."""
+    machine.ctk("cdi", "refresh")
+    file = machine.path(FILE)
+    file.write_text(file.read_text().replace(VERSION, "535.100.01"))
+    told = machine.ctk("cdi", "diff")
+    assert told.code == 1
+    assert "  - every device: mount /usr/lib/x86_64-linux-gnu/libcuda.so.535.100.01" in told.out
+    assert f"  + every device: mount /usr/lib/x86_64-linux-gnu/libcuda.so.{VERSION}" in told.out
+    assert machine.ctk("cdi", "refresh").code == 0
+    assert "535.100.01" not in file.read_text()
+
+
+def test_a_gpu_more_is_one_difference_by_name(machine: Machine) -> None:
+    machine.ctk("cdi", "refresh")
+    machine.tree.node("nvidia1", 195, 1)
+    machine.add_gpu("0000:1c:00.0", 1)
+    machine.make_nodes()
+    rows = machine.ctk("cdi", "diff", "--json").json()["data"]["differences"]
+    assert {"where": "1", "what": "device", "before": "", "after": "1", "change": "added"} in rows
+
+
+@pytest.mark.parametrize(("option", "code"), [("--check", 1), ("--dry-run", 0)])
+def test_looking_writes_nothing(option: str, code: int, machine: Machine) -> None:
+    answer = machine.ctk("cdi", "refresh", option)
+    assert answer.code == code
+    assert answer.out == f"{FILE}: there is no such file.\nNothing was written.\n"
+    assert not machine.path(FILE).exists()
+
+
+@pytest.mark.parametrize("text", ["x: [", "cdiVersion: 0.3.0\nkind: nvidia.com/gpu\ndevices: []\n", ""])
+def test_a_file_that_no_engine_loads_is_replaced(text: str, machine: Machine) -> None:
+    file = machine.tree.put(FILE, text)
+    assert machine.ctk("cdi", "diff").code == 1
+    assert machine.ctk("cdi", "refresh").code == 0
+    assert yaml.safe_load(file.read_text())["kind"] == "nvidia.com/gpu"
+
+
+def test_without_a_driver_the_old_file_stays(machine: Machine) -> None:
+    """Field case F79: the refresh service runs before the module is loaded."""
+    machine.ctk("cdi", "refresh")
+    text = machine.path(FILE).read_text()
+    machine.path("/proc/modules").write_text("")
+    for place in sorted(machine.path("/proc/driver").rglob("*"), reverse=True):
+        place.rmdir() if place.is_dir() else place.unlink()
+    answer = machine.ctk("cdi", "refresh")
+    assert answer.code == 4
+    assert len(answer.errors()) == 1
+    assert f"{machine.path(FILE)} stays as it is" in answer.err
+    assert machine.path(FILE).read_text() == text
+
+
+def test_diff_takes_the_file_that_is_there(machine: Machine) -> None:
+    assert machine.ctk("cdi", "diff", "--json").json()["data"]["file"] == str(machine.path(FILE))
+    machine.ctk("cdi", "generate", f"--output={BY_HAND}")
+    data = machine.ctk("cdi", "diff", "--json").json()["data"]
+    assert (data["file"], data["current"], data["exists"]) == (str(machine.path(BY_HAND)), True, True)
+
+
+def test_options_of_generate_are_heeded(machine: Machine) -> None:
+    assert machine.ctk("cdi", "refresh", "--output=/etc/cdi/gpu.json", "--device-name-strategy=type-index").code == 0
+    text = machine.path("/etc/cdi/gpu.json").read_text()
+    assert text.startswith("{")
+    assert '"gpu0"' in text
+    assert machine.ctk("cdi", "diff", "/etc/cdi/gpu.json").code == 1
+    assert machine.ctk("cdi", "diff", "/etc/cdi/gpu.json", "--device-name-strategy=type-index").code == 0
+
+
+def test_options_of_generate_may_be_variables(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NVIDIA_CTK_CDI_GENERATE_CAPABILITIES", "utility")
+    monkeypatch.setenv("NVIDIA_CTK_CDI_GENERATE_MAX_CDI_VERSION", "0.5.0")
+    machine.ctk("cdi", "refresh")
+    assert "libcuda.so" not in machine.path(FILE).read_text()
+    assert "libnvidia-ml.so" in machine.path(FILE).read_text()
+
+
+def test_units_take_no_options_of_generate(machine: Machine) -> None:
+    answer = machine.ctk("cdi", "refresh", "--install-units", "--mode=nvml")
+    assert answer.code == 2
+    assert "--mode does not go with the units" in answer.err
+    assert machine.ctk("cdi", "refresh", "--install-units", "--remove-units").code == 2
+    assert machine.ctk("cdi", "refresh", "--install-units", "--dry-run").code == 0
+
+
+def test_long_differences_are_cut_to_a_screen(machine: Machine) -> None:
+    machine.ctk("cdi", "refresh")
+    file = machine.path(FILE)
+    document = yaml.safe_load(file.read_text())
+    document["containerEdits"]["env"] += [f"A{index}=b" for index in range(40)]
+    file.write_text(yaml.safe_dump(document))
+    short = machine.ctk("cdi", "diff").out.splitlines()
+    assert short[-1] == "… and 20 more; -v shows them."
+    assert len(machine.ctk("cdi", "diff", "-v").out.splitlines()) == 41
