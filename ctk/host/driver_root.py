@@ -30,7 +30,7 @@ from ctk.host.libraries import (
     find_x_libraries,
 )
 from ctk.host.reading import ABSENT, try_exists, unknown_from
-from ctk.host.root_gpus import FoundGpus, collect_gpus
+from ctk.host.root_gpus import Asking, FoundGpus, collect_gpus
 from ctk.host.root_nodes import collect_nodes
 from ctk.host.tegra import CsvQuery, collect_tegra, collect_wsl, is_tegra
 from ctk.record import Record
@@ -55,14 +55,17 @@ class RootQuery(Record):
     csv_ignored: tuple[str, ...] = ()
 
 
-def collect_driver_root(host: Host, query: RootQuery) -> DriverRoot:
-    """The facts, and the mode that `auto` comes to. Never raises for what the host is like."""
+def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None = None) -> DriverRoot:
+    """The facts, and the mode that `auto` comes to. Never raises for what the host is like.
+
+    ask_library: what asks NVML, None = the library itself.
+    """
     root = _root_host(host, query.driver_root)
     architecture = _architecture(host)
     search = LibrarySearch(root, architecture, query.library_folders)
     wsl = collect_wsl(root, search.cached()) if query.mode in ("auto", WSL) else None
     is_wsl = wsl is not None and wsl.dxcore is not None
-    gpus = _gpus(host, query, is_wsl)
+    gpus = _gpus(host, query, is_wsl, ask_library)
     marks = ModeMarks(is_wsl, query.mode == "auto" and is_tegra(host), gpus.has_library, gpus.nvgpu)
     mode = choose_mode(marks) if query.mode == "auto" else query.mode
     found = collect_nodes(host, query.dev_root, _node_patterns(mode, gpus))
@@ -102,10 +105,10 @@ def _architecture(host: Host) -> str:
     return found if isinstance(found, str) and found in MACHINES else "x86_64"
 
 
-def _gpus(host: Host, query: RootQuery, is_wsl: bool) -> FoundGpus:
+def _gpus(host: Host, query: RootQuery, is_wsl: bool, ask_library: Asking | None) -> FoundGpus:
     """GPUs for the modes that have any; asking NVML wakes them, so nobody else does."""
     if query.mode in ("auto", NVML, CSV) and not is_wsl:
-        return collect_gpus(host, query.driver_root, query.dev_root, query.nvml_seconds)
+        return collect_gpus(host, query.driver_root, query.dev_root, query.nvml_seconds, ask_library)
     if query.mode == MANAGEMENT:
         return collect_gpus(host, query.driver_root, query.dev_root, None)
     return FoundGpus(GpuSource("none", "not asked: this mode needs no GPU", False), ())

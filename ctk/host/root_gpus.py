@@ -1,6 +1,6 @@
 """The driver's GPUs and MIG devices for a CDI spec: from NVML, else from /proc; it judges nothing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ctk.facts import Unknown
 from ctk.facts.driver_root import FileLink, GpuSource, MigInstance, RootGpu
@@ -21,6 +21,7 @@ NVGPU_NAMES = ("(nvgpu)", "NVIDIA Thor")
 """GPUs that are part of a Jetson's processor, by their names."""
 
 Line = Mapping[str, object]
+Asking = Callable[[Host, str, float | None], "FoundGpus | str"]
 
 
 class FoundGpus(Record):
@@ -34,9 +35,14 @@ class FoundGpus(Record):
     nvgpu: bool = False
 
 
-def collect_gpus(host: Host, driver_root: str, dev_root: str, nvml_seconds: float | None) -> FoundGpus:
-    """NVML is asked if it may be; where it does not answer, the kernel side of the driver is read."""
-    found = _ask_nvml(host, driver_root, nvml_seconds)
+def collect_gpus(
+    host: Host, driver_root: str, dev_root: str, nvml_seconds: float | None, ask_library: Asking | None = None
+) -> FoundGpus:
+    """NVML is asked if it may be; where it does not answer, the kernel side of the driver is read.
+
+    ask_library: what asks NVML, ask_nvml unless a test answers for it.
+    """
+    found = (ask_library or ask_nvml)(host, driver_root, nvml_seconds)
     if not isinstance(found, FoundGpus):
         found = _read_proc(host, found)
     if isinstance(found.gpus, Unknown):
@@ -50,7 +56,7 @@ def _has_library(host: Host, driver_root: str) -> bool:
     return isinstance(find_library(host, LIBRARY, (driver_root,)), str)
 
 
-def _ask_nvml(host: Host, driver_root: str, seconds: float | None) -> FoundGpus | str:
+def ask_nvml(host: Host, driver_root: str, seconds: float | None) -> FoundGpus | str:
     """What NVML says, or why it says nothing."""
     if seconds is None:
         return "not asked: --no-nvml"
