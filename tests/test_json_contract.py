@@ -21,8 +21,7 @@ COMMANDS = {
     "runtime history": "runtime-history",
     "info": "info",
     "doctor": "doctor",
-    "cdi list": "cdi",
-    "cdi validate": "cdi",
+    **{f"cdi {word}": "cdi" for word in ("list", "validate", "generate", "diff", "refresh", "transform root")},
     **dict.fromkeys(
         [
             f"config{word}"
@@ -104,6 +103,8 @@ SUCCESSES = [
     ("config", "explain", "nvidia-container-cli"),
     ("cdi", "list"),
     ("cdi", "validate", "--spec-dir=/specs"),
+    ("cdi", "refresh", "--install-units"),
+    ("cdi", "refresh", "--install-units", "--dry-run"),
     ("completion", "bash"),
     (),
     ("runtime",),

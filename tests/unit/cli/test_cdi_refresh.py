@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.driver_tree import VERSION, DriverTree, make_plain_driver
+from tests.test_json_contract import assert_valid
 from tests.unit.cli.scene import Answer, ctk
 
 pytestmark = pytest.mark.real
@@ -175,3 +176,21 @@ def test_long_differences_are_cut_to_a_screen(machine: Machine) -> None:
     short = machine.ctk("cdi", "diff").out.splitlines()
     assert short[-1] == "… and 20 more; -v shows them."
     assert len(machine.ctk("cdi", "diff", "-v").out.splitlines()) == 41
+
+
+def test_documents_hold_to_their_schema(machine: Machine) -> None:
+    spec = str(machine.path(BY_HAND))
+    commands = [
+        ("generate",),
+        ("generate", f"--output={BY_HAND}"),
+        ("refresh", "--check"),
+        ("refresh",),
+        ("diff",),
+        ("diff", "--device-name-strategy=type-index", BY_HAND),
+        ("transform", "root", f"--input={spec}", "--to=/host"),
+        ("transform", "root", f"--input={spec}", f"--output={spec}"),
+    ]
+    for command in commands:
+        document = machine.ctk("cdi", *command, "--json").json()
+        assert document["status"] in ("ok", "negative"), document
+        assert_valid(document)
