@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench_cdi_host import make_cdi_host
 from bench_gpu_host import make_gpu_host, make_large_log_host
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -64,6 +65,8 @@ ROWS = (
     Row("`config set`, a change", 10, SET_MODE, "toolkit", writes=True),
     Row("`runtime status`, two engines", None, ("runtime", "status"), "two-engines"),
     Row("`info --json`, two engines", None, ("info", "--json"), "two-engines"),
+    Row("`cdi list`, 50 specs of 150 lines", 12, ("cdi", "list"), "cdi"),
+    Row("`cdi validate`, 50 specs of 150 lines", 12, ("cdi", "validate"), "cdi"),
     Row("`doctor`, 8 GPUs", 40, DOCTOR, "gpus"),
     Row("`doctor --profile install`, 8 GPUs", 30, (*DOCTOR, "--profile=install"), "gpus"),
     Row("`doctor`, a kernel log of 200 MiB", 250, DOCTOR, "large-log"),
@@ -172,6 +175,7 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
     "two-engines": (make_two_engines, ()),
     "toolkit": (make_toolkit, ()),
     "toolkit-done": (make_toolkit, SET_MODE),
+    "cdi": (make_cdi_host, ()),
     "gpus": (make_gpu_host, ()),
     "large-log": (make_large_log_host, ()),
     "docker-done": (make_docker, (*CONFIGURE, "--runtime=docker")),

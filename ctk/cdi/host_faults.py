@@ -1,25 +1,15 @@
 """What a sound spec says that is not true of this host: each a fault with its place; over collected facts, no I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ctk.cdi.stale import (
-    GPU_KIND,
-    HOOK,
-    NODE,
-    SCRIPT,
-    Difference,
-    MigInstance,
-    NamedPath,
-    PresentGpu,
-    compare_gpus,
-    compare_mig,
-    driver_version_of,
-    host_paths_of,
-    places_of_edits,
-)
+from ctk.cdi.host_paths import HOOK, NODE, SCRIPT, NamedPath, host_paths_of_edits, places_of_edits
 from ctk.facts import Unknown
 from ctk.facts.cdi import INVALID, WARNING, Cdi, CdiHostPath, SpecFault
-from ctk.facts.cdi_spec import CdiSpec, SpecDeviceNode
+from ctk.facts.cdi_spec import CdiSpec, SpecDeviceNode, SpecEdits
+
+if TYPE_CHECKING:
+    from ctk.cdi.stale import Difference, MigInstance, PresentGpu
 
 Faults = Iterator[SpecFault]
 
@@ -31,7 +21,13 @@ def paths_by_name(cdi: Cdi) -> dict[str, CdiHostPath]:
 
 def path_faults(spec: CdiSpec, states: Mapping[str, CdiHostPath]) -> Faults:
     """Paths that are not there, or are something else. What could not be looked at is a warning."""
-    for named in host_paths_of(spec):
+    for place, edits in places_of_edits(spec):
+        yield from edits_faults(edits, place, states)
+
+
+def edits_faults(edits: SpecEdits, place: str, states: Mapping[str, CdiHostPath]) -> Faults:
+    """The same for one containerEdits."""
+    for named in host_paths_of_edits(edits, place):
         state = states.get(named.path)
         if state is None:
             continue
@@ -76,25 +72,31 @@ def differs(node: SpecDeviceNode, state: CdiHostPath) -> bool:
 
 def driver_faults(spec: CdiSpec, loaded: str | None | Unknown) -> Faults:
     """The driver's version that is loaded is not the one whose files the spec names."""
+    from ctk.cdi.stale import driver_version_of
+
     made_for = driver_version_of(spec)
     if made_for is not None and isinstance(loaded, str) and made_for[0] != loaded:
         message = f"it was made for driver {made_for[0]} ({made_for[1]}), and {loaded} is loaded"
         yield SpecFault(message, "containerEdits", level=INVALID)
 
 
-def gpu_faults(spec: CdiSpec, present: Sequence[PresentGpu] | Unknown) -> Faults:
+def gpu_faults(spec: CdiSpec, present: "Sequence[PresentGpu] | Unknown") -> Faults:
     """The GPUs are not those of the spec."""
+    from ctk.cdi.stale import GPU_KIND, compare_gpus
+
     if spec.kind == GPU_KIND and not isinstance(present, Unknown):
         yield from _difference(compare_gpus(spec, present), "GPUs")
 
 
-def mig_faults(spec: CdiSpec, instances: Sequence[MigInstance] | Unknown, control: Sequence[int]) -> Faults:
+def mig_faults(spec: CdiSpec, instances: "Sequence[MigInstance] | Unknown", control: Sequence[int]) -> Faults:
     """The MIG instances are not those of the spec."""
+    from ctk.cdi.stale import GPU_KIND, compare_mig
+
     if spec.kind == GPU_KIND and not isinstance(instances, Unknown):
         yield from _difference(compare_mig(spec, instances, control, None), "MIG devices")
 
 
-def _difference(found: Difference, what: str) -> Faults:
+def _difference(found: "Difference", what: str) -> Faults:
     if found.missing:
         yield SpecFault(f"{what} of this host that it lacks: {', '.join(found.missing)}", "devices", level=INVALID)
     if found.stale:

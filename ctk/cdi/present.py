@@ -1,15 +1,20 @@
 """The GPUs and MIG instances that a spec must describe, from what NVML or /proc told; values only."""
 
+from typing import TYPE_CHECKING
+
 from ctk.cdi.stale import CONTROL_CAPABILITIES, MigInstance, PresentGpu, mig_instances
 from ctk.facts import Unknown
-from ctk.facts.driver import Driver
-from ctk.facts.nvml import Nvml, NvmlGpu
+
+if TYPE_CHECKING:
+    from ctk.facts.driver import Driver
+    from ctk.facts.nvml import Nvml, NvmlGpu
 
 
-def present_gpus(driver: Driver | Unknown, nvml: Nvml | None | Unknown = None) -> tuple[PresentGpu, ...] | Unknown:
+def present_gpus(driver: "Driver | Unknown", nvml: "Nvml | None | Unknown" = None) -> tuple[PresentGpu, ...] | Unknown:
     """What NVML counts, else what the driver lists in /proc, which tells neither indexes nor an idle MIG mode."""
-    if isinstance(nvml, Nvml) and isinstance(nvml.gpus, tuple) and nvml.gpus:
-        return tuple(_of_nvml(gpu) for gpu in nvml.gpus)
+    answered = _answered(nvml)
+    if answered:
+        return tuple(_of_nvml(gpu) for gpu in answered)
     if isinstance(driver, Unknown):
         return driver
     if driver.gpus is None or isinstance(driver.gpus, Unknown):
@@ -24,14 +29,14 @@ def present_gpus(driver: Driver | Unknown, nvml: Nvml | None | Unknown = None) -
     )
 
 
-def present_instances(driver: Driver | Unknown) -> tuple[MigInstance, ...] | Unknown:
+def present_instances(driver: "Driver | Unknown") -> tuple[MigInstance, ...] | Unknown:
     """The MIG instances in the driver's tree of capabilities."""
     if isinstance(driver, Unknown):
         return driver
     return driver.capabilities if isinstance(driver.capabilities, Unknown) else _instances(driver)
 
 
-def control_minors(driver: Driver | Unknown) -> tuple[int, ...]:
+def control_minors(driver: "Driver | Unknown") -> tuple[int, ...]:
     """The capability nodes that belong to no instance."""
     if isinstance(driver, Unknown) or not isinstance(driver.capabilities, tuple):
         return ()
@@ -39,22 +44,29 @@ def control_minors(driver: Driver | Unknown) -> tuple[int, ...]:
     return tuple(minor for minor in rows if minor is not None)
 
 
-def present_mig_uuids(nvml: Nvml | None | Unknown) -> tuple[str, ...] | None:
+def present_mig_uuids(nvml: "Nvml | None | Unknown") -> tuple[str, ...] | None:
     """The names of the MIG devices; None where NVML did not tell of every GPU."""
-    if not isinstance(nvml, Nvml) or not isinstance(nvml.gpus, tuple) or not nvml.gpus:
+    answered = _answered(nvml)
+    if not answered:
         return None
-    lists = [gpu.mig_devices for gpu in nvml.gpus]
+    lists = [gpu.mig_devices for gpu in answered]
     if any(isinstance(devices, Unknown) for devices in lists):
         return None
     return tuple(device.uuid for devices in lists if isinstance(devices, tuple) for device in devices)
 
 
-def _instances(driver: Driver) -> tuple[MigInstance, ...]:
+def _answered(nvml: "Nvml | None | Unknown") -> "tuple[NvmlGpu, ...]":
+    if nvml is None or isinstance(nvml, Unknown) or isinstance(nvml.gpus, Unknown):
+        return ()
+    return nvml.gpus
+
+
+def _instances(driver: "Driver") -> tuple[MigInstance, ...]:
     rows = driver.capabilities if isinstance(driver.capabilities, tuple) else ()
     return mig_instances([(row.path, row.minor) for row in rows])
 
 
-def _of_nvml(gpu: NvmlGpu) -> PresentGpu:
+def _of_nvml(gpu: "NvmlGpu") -> PresentGpu:
     return PresentGpu(_number(gpu.minor), _text(gpu.uuid), gpu.index, gpu.mig_current is True)
 
 

@@ -1,16 +1,12 @@
-"""What a spec says against what the host has now: paths, nodes' numbers, driver version, GPUs, MIG; pure values."""
+"""What a spec was made for against what the host has now: driver version, GPUs, MIG devices; pure values."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecEdits, SpecHook, SpecMount
+from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecHook
 
-NODE, MOUNT, HOOK, SCRIPT = "node", "mount", "hook", "script"
 GPU_KIND = "nvidia.com/gpu"
-BIND_TYPES = (None, "bind", "none")
-ISOLATED = ("-I", "-S")
-"""How ctk's own hook starts its interpreter: the script follows."""
 DRIVER_LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler)\.so\.(\d+\.\d+(?:\.\d+)*)")
 VERSIONED_LIBRARY = re.compile(r"lib(?:nvidia-.+|GLX_nvidia|cuda.*)\.so\.(\d{3,}\.\d+(?:\.\d+)*)")
 DRIVER_VERSION_OPTION = "--host-driver-version"
@@ -20,14 +16,6 @@ CONTROL_CAPABILITIES = ("mig/config", "mig/monitor")
 INSTANCE = re.compile(r"gpu(\d+)/mig/(gi\d+(?:/ci\d+)?)/access")
 INDEX, MIG_INDEX = re.compile(r"(?:gpu)?(\d+)"), re.compile(r"(?:mig)?(\d+):(\d+)")
 GPU_UUID, MIG_UUID = "GPU-", "MIG-"
-
-
-class NamedPath(NamedTuple):
-    """A path of the host in a spec: where it stands there, and what as: node, mount, hook or script."""
-
-    where: str
-    path: str
-    role: str
 
 
 class PresentGpu(NamedTuple):
@@ -55,38 +43,6 @@ def is_nvidia_kind(kind: str) -> bool:
     """A kind of NVIDIA's, its operator's or its device plugin's."""
     vendor = kind.partition("/")[0]
     return vendor == "nvidia.com" or vendor.endswith(".nvidia.com")
-
-
-def places_of_edits(spec: CdiSpec) -> Iterator[tuple[str, SpecEdits]]:
-    """Each containerEdits with its place in the file."""
-    yield "containerEdits", spec.edits
-    for index, device in enumerate(spec.devices):
-        yield f"devices[{index}].containerEdits", device.edits
-
-
-def host_paths_of(spec: CdiSpec) -> Iterator[NamedPath]:
-    """Every path that must be on the host, in the order of the file."""
-    for place, edits in places_of_edits(spec):
-        for index, node in enumerate(edits.device_nodes):
-            yield NamedPath(f"{place}.deviceNodes[{index}]", node.source, NODE)
-        for index, mount in enumerate(edits.mounts):
-            if _is_bind(mount):
-                yield NamedPath(f"{place}.mounts[{index}]", mount.host_path, MOUNT)
-        for index, hook in enumerate(edits.hooks):
-            yield from _hook_paths(hook, f"{place}.hooks[{index}]")
-
-
-def _is_bind(mount: SpecMount) -> bool:
-    return mount.type in BIND_TYPES or "bind" in mount.options or "rbind" in mount.options
-
-
-def _hook_paths(hook: SpecHook, where: str) -> Iterator[NamedPath]:
-    """A startContainer hook runs inside the container, and its program is there."""
-    if hook.name == "startContainer":
-        return
-    yield NamedPath(where, hook.path, HOOK)
-    if hook.args[1:3] == ISOLATED and len(hook.args) > 3:
-        yield NamedPath(where, hook.args[3], SCRIPT)
 
 
 def driver_version_of(spec: CdiSpec) -> tuple[str, str] | None:

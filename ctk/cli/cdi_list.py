@@ -1,12 +1,13 @@
 """`ctk cdi list`: the devices that engines see, one a line, and what is behind each; options and screen."""
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.cdi_place import SPEC_DIR, Specs, fault_line, fault_to_document, find_specs, shown_file
+from ctk.cli.cdi_place import SPEC_DIR, Specs, fault_line, fault_to_document, file_namer, find_specs
 from ctk.facts import Unknown
 from ctk.facts.cdi import INVALID, REFUSED, SpecFault
 from ctk.result import Message, Result
@@ -14,6 +15,9 @@ from ctk.result import Message, Result
 if TYPE_CHECKING:
     from ctk.cdi.registry import Registry, RegistryDevice
     from ctk.facts.cdi import CdiFile, CdiHostPath
+
+    Namer = Callable[[CdiFile], str]
+    Rows = list[tuple[RegistryDevice, tuple[SpecFault, ...]]]
 
 MOST_FAULTS = 3
 """More faults of one device are counted, not told: they are in `ctk cdi validate` and --json."""
@@ -37,37 +41,45 @@ def list_devices(app: App, spec_dirs: tuple[str, ...], verbose: bool) -> None:
     app.command = "cdi list"
     specs = find_specs(app, spec_dirs)
     registry = build_registry(specs.cdi, specs.folders)
-    states = paths_by_name(specs.cdi)
-    rows = [(device, device_faults(device, states)) for device in registry.devices]
+    rows = [(device, tuple(faults)) for device, faults in _rows(registry, paths_by_name(specs.cdi))]
     names = [device.name for device, _ in rows if device.winner is not None]
-    text = "\n".join(_screen(app, device, faults) for device, faults in rows) if verbose else "\n".join(names)
-    data = {
+    show = file_namer(app)
+    text = "\n".join(_screen(show, device, faults) for device, faults in rows) if verbose else "\n".join(names)
+    data = _document(show, specs, registry, rows) if app.json else {}
+    app.finish(Result(app.command, data, text=text, messages=_messages(show, specs, registry, rows)))
+
+
+def _document(show: "Namer", specs: Specs, registry: "Registry", rows: "Rows") -> dict[str, object]:
+    return {
         "spec_dirs": list(specs.folders),
-        "devices": [_data(app, device, faults) for device, faults in rows],
-        "broken_files": [_broken_data(app, file) for file in registry.broken],
+        "devices": [_data(show, device, faults) for device, faults in rows],
+        "broken_files": [_broken_data(show, file) for file in registry.broken],
     }
-    app.finish(Result(app.command, data, text=text, messages=_messages(app, specs, registry, rows)))
 
 
-def device_faults(device: "RegistryDevice", states: "dict[str, CdiHostPath]") -> tuple[SpecFault, ...]:
-    """Why a container that asks for it will not start."""
-    from ctk.cdi.host_faults import path_faults
-    from ctk.facts.cdi_spec import CdiSpec, SpecDevice
+def _rows(registry: "Registry", states: "dict[str, CdiHostPath]") -> "Iterator[tuple[RegistryDevice, list[SpecFault]]]":
+    """Each device with why a container that asks for it will not start; what a spec's devices share is judged once."""
+    from ctk.cdi.host_faults import edits_faults
 
-    if device.winner is None:
-        files = " and ".join(file.path for file in device.conflict)
-        return (SpecFault(f"{files} both define it, so engines take it from neither"),)
-    if not isinstance(device.winner.spec, CdiSpec):
-        return ()
-    common, own = device.edits
-    alone = device.winner.spec._replace(edits=common, devices=(SpecDevice("", own),))
-    return tuple(fault._replace(where="") for fault in path_faults(alone, states) if fault.level == INVALID)
+    common: dict[str, list[SpecFault]] = {}
+    for device in registry.devices:
+        if device.winner is None:
+            files = " and ".join(file.path for file in device.conflict)
+            yield device, [SpecFault(f"{files} both define it, so engines take it from neither")]
+            continue
+        shared, own = device.edits
+        path = device.winner.path
+        if path not in common:
+            common[path] = _breaking(edits_faults(shared, "", states))
+        yield device, common[path] + _breaking(edits_faults(own, "", states))
 
 
-def _messages(
-    app: App, specs: Specs, registry: "Registry", rows: "list[tuple[RegistryDevice, tuple[SpecFault, ...]]]"
-) -> tuple[Message, ...]:
-    found = [Message("warning", line) for file in registry.broken for line in _broken_lines(app, file)]
+def _breaking(faults: "Iterator[SpecFault]") -> list[SpecFault]:
+    return [fault for fault in faults if fault.level == INVALID]
+
+
+def _messages(show: "Namer", specs: Specs, registry: "Registry", rows: "Rows") -> tuple[Message, ...]:
+    found = [Message("warning", line) for file in registry.broken for line in _broken_lines(show, file)]
     by_text: dict[str, list[str]] = {}
     for device, faults in rows:
         if faults:
@@ -80,8 +92,8 @@ def _messages(
     return (*found, Message("info", f"Found {count} CDI devices"))
 
 
-def _broken_lines(app: App, file: "CdiFile") -> list[str]:
-    shown = shown_file(app, file)
+def _broken_lines(show: "Namer", file: "CdiFile") -> list[str]:
+    shown = show(file)
     if isinstance(file.spec, Unknown):
         return [f"{shown} could not be read: {file.spec.reason}"]
     return [fault_line(shown, fault) for fault in file.faults if fault.level == REFUSED][:MOST_FAULTS]
@@ -92,29 +104,29 @@ def _summary(faults: tuple[SpecFault, ...]) -> str:
     return "; ".join(fault.message for fault in faults[:MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _screen(app: App, device: "RegistryDevice", faults: tuple[SpecFault, ...]) -> str:
+def _screen(show: "Namer", device: "RegistryDevice", faults: tuple[SpecFault, ...]) -> str:
     lines = [device.name]
     if device.winner is not None:
-        lines.append(f"  file      {shown_file(app, device.winner)}")
-    lines += [f"  shadows   {shown_file(app, file)}" for file in device.shadowed]
-    lines += [f"  conflict  {shown_file(app, file)}" for file in device.conflict]
+        lines.append(f"  file      {show(device.winner)}")
+    lines += [f"  shadows   {show(file)}" for file in device.shadowed]
+    lines += [f"  conflict  {show(file)}" for file in device.conflict]
     if faults:
         lines.append(f"  broken    {_summary(faults)}")
     return "\n".join(lines)
 
 
-def _data(app: App, device: "RegistryDevice", faults: tuple[SpecFault, ...]) -> dict[str, object]:
+def _data(show: "Namer", device: "RegistryDevice", faults: tuple[SpecFault, ...]) -> dict[str, object]:
     return {
         "name": device.name,
-        "file": shown_file(app, device.winner) if device.winner is not None else None,
-        "shadowed": [shown_file(app, file) for file in device.shadowed],
-        "conflict": [shown_file(app, file) for file in device.conflict],
+        "file": show(device.winner) if device.winner is not None else None,
+        "shadowed": [show(file) for file in device.shadowed],
+        "conflict": [show(file) for file in device.conflict],
         "usable": not faults,
         "faults": [fault.message for fault in faults],
     }
 
 
-def _broken_data(app: App, file: "CdiFile") -> dict[str, object]:
+def _broken_data(show: "Namer", file: "CdiFile") -> dict[str, object]:
     unread = [SpecFault(f"it could not be read: {file.spec.reason}")] if isinstance(file.spec, Unknown) else []
     faults = [fault_to_document(fault) for fault in (*unread, *file.faults)]
-    return {"file": shown_file(app, file), "faults": faults}
+    return {"file": show(file), "faults": faults}

@@ -1,7 +1,7 @@
 """Where `ctk cdi list` and `validate` find their specs: --spec-dir, its variable, a snapshot; it judges none."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -73,9 +73,12 @@ def _recorded(app: "App", folders: Sequence[str]) -> Cdi:
     return cdi
 
 
-def shown_file(app: "App", file: CdiFile) -> str:
-    """The file as this machine names it."""
-    return file.path if app.snapshot_file is not None else shown_path(app.host(), file.path)
+def file_namer(app: "App") -> Callable[[CdiFile], str]:
+    """How this machine names a file of the host."""
+    if app.snapshot_file is not None:
+        return lambda file: file.path
+    host = app.host()
+    return lambda file: shown_path(host, file.path)
 
 
 def fault_to_document(fault: SpecFault) -> dict[str, object]:
@@ -92,4 +95,5 @@ def fault_to_document(fault: SpecFault) -> dict[str, object]:
 def fault_line(shown: str, fault: SpecFault) -> str:
     """FILE:LINE:COLUMN: place: what is wrong."""
     place = shown if fault.line is None else f"{shown}:{fault.line}:{fault.column}"
-    return f"{place}: " + (f"{fault.where}: " if fault.where else "") + fault.message
+    said = not fault.where or fault.message.startswith(f"{fault.where} ")
+    return f"{place}: " + ("" if said else f"{fault.where}: ") + fault.message

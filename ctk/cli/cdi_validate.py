@@ -1,13 +1,13 @@
 """`ctk cdi validate`: are the specs sound, and still true of this host; options and screen, judged in ctk.cdi."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.cdi_place import SPEC_DIR, Specs, fault_line, fault_to_document, find_specs, shown_file
+from ctk.cli.cdi_place import SPEC_DIR, Specs, fault_line, fault_to_document, file_namer, find_specs
 from ctk.cli.paths import absolute_path, shown_path
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault
 from ctk.facts import Unknown
@@ -18,6 +18,8 @@ from ctk.result import Result
 if TYPE_CHECKING:
     from ctk.cdi.registry import Registry
     from ctk.facts.driver import Driver
+
+    Namer = Callable[[CdiFile], str]
 
 
 @click.command(cls=CtkCommand, name="validate", context_settings={"help_option_names": ["--help", "-h"]})
@@ -71,16 +73,19 @@ def _find(app: App, files: Sequence[str], spec_dirs: Sequence[str], *, with_path
 def _refuse_unreadable(app: App, files: Sequence[CdiFile]) -> None:
     for file in files:
         if isinstance(file.spec, Unknown):
-            shown = shown_file(app, file)
+            shown = file_namer(app)(file)
             raise ReadFault(f"cannot read {shown}: {file.spec.reason}", hint="Nothing was changed.", path=shown)
 
 
 def _driver(app: App) -> "Driver | Unknown":
     if app.snapshot_file is not None:
         return app.snapshot().driver
+    host = app.host()
+    if not host.exists("/proc/driver/nvidia"):
+        return Unknown("no driver is loaded")
     from ctk.host.driver import collect_running_driver
 
-    return collect_running_driver(app.host())
+    return collect_running_driver(host)
 
 
 def _registry(specs: Specs) -> "Registry":
@@ -98,37 +103,37 @@ def _faults(file: CdiFile, cdi: Cdi, driver: "Driver | Unknown | None") -> tuple
 
 def _host_faults(spec: CdiSpec, cdi: Cdi, driver: "Driver | Unknown") -> Iterator[SpecFault]:
     from ctk.cdi.host_faults import driver_faults, gpu_faults, mig_faults, number_faults, path_faults, paths_by_name
-    from ctk.cdi.present import control_minors, present_gpus, present_instances
 
     states = paths_by_name(cdi)
     yield from path_faults(spec, states)
     yield from number_faults(spec, states)
     if isinstance(driver, Unknown):
         return
+    from ctk.cdi.present import control_minors, present_gpus, present_instances
+
     yield from driver_faults(spec, driver.version)
     yield from gpu_faults(spec, present_gpus(driver))
     yield from mig_faults(spec, present_instances(driver), control_minors(driver))
 
 
 def _result(app: App, judged: "Sequence[tuple[CdiFile, tuple[SpecFault, ...]]]", registry: "Registry | None") -> Result:
-    lines = [line for file, faults in judged for line in _screen(app, file, faults)]
+    show = file_namer(app)
+    lines = [line for file, faults in judged for line in _screen(show, file, faults)]
     devices = registry.devices if registry is not None else ()
     conflicts = [device for device in devices if device.conflict]
     shadowed = [device for device in devices if device.shadowed]
     for device in conflicts:
-        names = " and ".join(shown_file(app, file) for file in device.conflict)
+        names = " and ".join(show(file) for file in device.conflict)
         lines.append(f"error: {device.name} is defined by {names}: engines take it from neither")
-    lines += _shadow_lines(app, registry)
+    lines += _shadow_lines(show, registry)
     data = {
-        "files": [_data(app, file, faults) for file, faults in judged],
-        "conflicts": [
-            {"name": device.name, "files": [shown_file(app, file) for file in device.conflict]} for device in conflicts
-        ],
+        "files": [_data(show, file, faults) for file, faults in judged],
+        "conflicts": [{"name": device.name, "files": [show(file) for file in device.conflict]} for device in conflicts],
         "shadowed": [
             {
                 "name": device.name,
-                "file": shown_file(app, device.winner) if device.winner else None,
-                "shadowed": [shown_file(app, file) for file in device.shadowed],
+                "file": show(device.winner) if device.winner else None,
+                "shadowed": [show(file) for file in device.shadowed],
             }
             for device in shadowed
         ],
@@ -141,8 +146,8 @@ def _is_wrong(faults: Sequence[SpecFault]) -> bool:
     return any(fault.level != WARNING for fault in faults)
 
 
-def _screen(app: App, file: CdiFile, faults: Sequence[SpecFault]) -> Iterator[str]:
-    shown = shown_file(app, file)
+def _screen(show: "Namer", file: CdiFile, faults: Sequence[SpecFault]) -> Iterator[str]:
+    shown = show(file)
     for fault in faults:
         yield f"{'warning' if fault.level == WARNING else 'error'}: {fault_line(shown, fault)}"
     spec = file.spec
@@ -154,23 +159,23 @@ def _screen(app: App, file: CdiFile, faults: Sequence[SpecFault]) -> Iterator[st
         yield f"{shown}: valid ({words})"
 
 
-def _shadow_lines(app: App, registry: "Registry | None") -> Iterator[str]:
+def _shadow_lines(show: "Namer", registry: "Registry | None") -> Iterator[str]:
     """One line for each pair of files."""
     pairs: dict[tuple[str, str], int] = {}
     for device in registry.devices if registry is not None else ():
         for file in device.shadowed:
             if device.winner is not None:
-                pair = (shown_file(app, device.winner), shown_file(app, file))
+                pair = (show(device.winner), show(file))
                 pairs[pair] = pairs.get(pair, 0) + 1
     for (winner, loser), count in pairs.items():
         devices = f"{count} device{'s' if count != 1 else ''}"
         yield f"warning: {winner} wins over {loser} for {devices}: its folder comes later"
 
 
-def _data(app: App, file: CdiFile, faults: Sequence[SpecFault]) -> dict[str, object]:
+def _data(show: "Namer", file: CdiFile, faults: Sequence[SpecFault]) -> dict[str, object]:
     spec = file.spec if isinstance(file.spec, CdiSpec) else None
     return {
-        "file": shown_file(app, file),
+        "file": show(file),
         "valid": not _is_wrong(faults),
         "kind": spec.kind if spec else None,
         "version": spec.version if spec else None,

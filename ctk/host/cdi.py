@@ -2,15 +2,18 @@
 
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ctk.facts import Unknown
 from ctk.facts.cdi import DEFAULT_FOLDERS, Cdi, CdiFile, CdiFolder, CdiHostPath, SpecFault
 from ctk.facts.cdi_spec import CdiSpec
-from ctk.facts.engines import EngineInstallation
-from ctk.facts.toolkit_setup import ToolkitSetup
 from ctk.host import Host
 from ctk.host.processes import format_time
 from ctk.host.reading import ABSENT, unknown_from
+
+if TYPE_CHECKING:
+    from ctk.facts.engines import EngineInstallation
+    from ctk.facts.toolkit_setup import ToolkitSetup
 
 USUAL_FOLDERS = (*DEFAULT_FOLDERS, "/run/cdi")
 """/run/cdi is what /var/run/cdi is on most hosts; where it is not, a spec in it is read by nobody."""
@@ -27,7 +30,9 @@ KINDS = {
 }
 
 
-def collect_cdi(host: Host, engines: tuple[EngineInstallation, ...] | Unknown, setup: ToolkitSetup | Unknown) -> Cdi:
+def collect_cdi(
+    host: Host, engines: "tuple[EngineInstallation, ...] | Unknown", setup: "ToolkitSetup | Unknown"
+) -> Cdi:
     """The usual folders and those that engines and toolkit name, with all that their specs name."""
     from ctk.cdi.readers import readers_of
 
@@ -105,7 +110,7 @@ def parse_file(data: bytes) -> CdiFile:
 
 def collect_host_paths(host: Host, files: tuple[CdiFile, ...] | Unknown) -> tuple[CdiHostPath, ...] | Unknown:
     """The state of each path that some spec names, once."""
-    from ctk.cdi.stale import host_paths_of
+    from ctk.cdi.host_paths import host_paths_of
 
     if isinstance(files, Unknown):
         return files

@@ -109,7 +109,7 @@ def test_a_bad_file_is_told_and_hides_no_other(gpu_host: HostFolder) -> None:
     assert names_of(answer) == ["nvidia.com/gpu=0"]
     assert len(answer.warnings()) == 2
     assert "bad.yaml:2:1: it is no YAML" in answer.err
-    assert "old.yaml:2:13: cdiVersion: cdiVersion is 0.4.0, but the spec needs 0.5.0" in answer.err
+    assert "old.yaml:2:13: cdiVersion is 0.4.0, but the spec needs 0.5.0" in answer.err
     broken = gpu_host.ctk("cdi", "list", "--json").json()["data"]["broken_files"]
     assert [(Path(file["file"]).name, file["faults"][0]["line"]) for file in broken] == [
         ("bad.yaml", 2),
