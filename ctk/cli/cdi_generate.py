@@ -59,7 +59,7 @@ def generate(ctx: click.Context, /, **values: object) -> None:
     host = app.host()
     with naming_files(host):
         generated, warnings = make_spec(app, host, values)
-        messages = (*(Message("warning", text) for text in warnings), *_notes(generated, bool(values["verbose"])))
+        messages = (*(Message("warning", text) for text in warnings), *notes(generated, bool(values["verbose"])))
         output = absolute_path(app, str(values["output_file"] or ""))
         form = choose_format(output or "", values["output_format"])
         result = _to_stdout(app, generated, form) if output is None else _to_file(app, host, generated, output, form)
@@ -103,7 +103,7 @@ def render(spec: "CdiSpec", form: str) -> str:
     return render_json(spec) if form == "json" else render_yaml(spec)
 
 
-def _notes(generated: "Generated", verbose: bool) -> tuple[Message, ...]:
+def notes(generated: "Generated", verbose: bool) -> tuple[Message, ...]:
     """One line for each reason; what is not TOLD only with --verbose."""
     names: dict[tuple[str, str], list[str]] = {}
     for row in generated.left_out:

@@ -29,9 +29,18 @@ def make_hooks(values: Mapping[str, object], host: "Host") -> tuple[HookRequest,
         enabled=split_words(values, "enabled_hooks"),
     )
     if form == APPLY:
-        return request, ()
+        return request, _not_there(host, (request.interpreter, request.script))
     path, warnings = find_hook_program(host, program or DEFAULT_PROGRAM)
     return request._replace(program=path), warnings
+
+
+def _not_there(host: "Host", paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Below another root ctk may be installed elsewhere, or not at all."""
+    missing = [path for path in paths if not host.is_live and not host.is_file(path)]
+    if not missing:
+        return ()
+    words = " and ".join(missing)
+    return (f"the spec's hook is this machine's {words}, which is not below --root: containers need it there",)
 
 
 def own_script() -> str:

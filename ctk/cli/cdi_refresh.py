@@ -7,7 +7,7 @@ import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.cdi_generate import choose_format, make_spec, render, report, spec_files, write_spec
+from ctk.cli.cdi_generate import choose_format, make_spec, notes, render, report, spec_files, write_spec
 from ctk.cli.cdi_options import generate_options
 from ctk.cli.paths import absolute_path, naming_files, shown_path
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault
@@ -26,9 +26,10 @@ SHOWN = 20
 
 
 class Compared(NamedTuple):
-    """A spec file and what is made now. why: why the file is no spec, "" if it is one; is_missing: there is no file.
+    """A spec file, as this machine names it, and what is made now.
 
-    others: files of the further specs (feature flag enable-coherent-annotations) that do not say what they should.
+    why: why the file is no spec, "" if it is one; is_missing: there is no file. others: files of the further specs
+    (feature flag enable-coherent-annotations) that do not say what they should.
     """
 
     path: str
@@ -66,9 +67,10 @@ def diff(ctx: click.Context, /, **values: object) -> None:
     with naming_files(host):
         path = absolute_path(app, str(values["file"])) or _usual_file(host)
         compared = _compare(app, host, path, values)
-    text = _lines(compared, bool(values["verbose"]))
+    verbose = bool(values["verbose"])
+    text = _lines(compared, verbose)
     code = EXIT_OK if compared.is_current else EXIT_NEGATIVE
-    app.finish(Result(app.command, _data(host, compared), code, text=text, messages=_messages(compared)))
+    app.finish(Result(app.command, _data(compared), code, text=text, messages=_messages(compared, verbose)))
 
 
 @click.command(cls=CtkCommand, name="refresh", context_settings=CONTEXT)
@@ -115,9 +117,10 @@ def refresh(ctx: click.Context, /, **values: object) -> None:
             for path, spec in spec_files(output, compared.generated):
                 write_spec(host, path, render(spec, choose_format(path, None)))
     code = EXIT_NEGATIVE if values["check"] and not compared.is_current else EXIT_OK
-    data = {**_data(host, compared), "applied": writes}
-    text = _lines(compared, bool(values["verbose"]), _ending(compared, writes))
-    app.finish(Result(app.command, data, code, text=text, messages=_messages(compared)))
+    data = {**_data(compared), "applied": writes}
+    verbose = bool(values["verbose"])
+    text = _lines(compared, verbose, _ending(compared, writes))
+    app.finish(Result(app.command, data, code, text=text, messages=_messages(compared, verbose)))
 
 
 def _run_units(ctx: click.Context, app: App, values: Mapping[str, object]) -> None:
@@ -162,7 +165,7 @@ def _compare(app: App, host: "Host", path: str, values: Mapping[str, object]) ->
         raise
     differences = () if before is None else diff_specs(before, generated.spec)
     others = tuple(file for file, spec in spec_files(path, generated)[1:] if _differs(host, file, spec))
-    return Compared(path, generated, differences, why, is_missing, warnings, others)
+    return Compared(shown_path(host, path), generated, differences, why, is_missing, warnings, others)
 
 
 def _differs(host: "Host", path: str, spec: "CdiSpec") -> bool:
@@ -192,15 +195,16 @@ def _read(host: "Host", path: str) -> tuple["CdiSpec | None", str, bool]:
     return loaded.spec, f"no engine loads it: {refused[0].message}" if refused else "", False
 
 
-def _messages(compared: Compared) -> tuple[Message, ...]:
-    return tuple(Message("warning", text) for text in compared.warnings)
+def _messages(compared: Compared, verbose: bool) -> tuple[Message, ...]:
+    warnings = tuple(Message("warning", text) for text in compared.warnings)
+    return (*warnings, *notes(compared.generated, verbose))
 
 
-def _data(host: "Host", compared: Compared) -> dict[str, object]:
+def _data(compared: Compared) -> dict[str, object]:
     rows = [{**row._asdict(), "change": row.change} for row in compared.differences]
     return {
         **report(compared.generated),
-        "file": shown_path(host, compared.path),
+        "file": compared.path,
         "exists": not compared.is_missing,
         "fault": compared.why or None,
         "current": compared.is_current,

@@ -64,7 +64,7 @@ def test_refresh_writes_once_and_then_nothing(machine: Machine) -> None:
     assert [device["name"] for device in yaml.safe_load(file.read_text())["devices"]] == ["0", "GPU-0", "all"]
     before = file.stat()
     again = machine.ctk("cdi", "refresh")
-    assert (again.code, again.out) == (0, f"{FILE}: says what would be written now.\n")
+    assert (again.code, again.out) == (0, f"{machine.path(FILE)}: says what would be written now.\n")
     assert file.stat() == before
 
 
@@ -109,7 +109,7 @@ def test_a_gpu_more_is_one_difference_by_name(machine: Machine) -> None:
 def test_looking_writes_nothing(option: str, code: int, machine: Machine) -> None:
     answer = machine.ctk("cdi", "refresh", option)
     assert answer.code == code
-    assert answer.out == f"{FILE}: there is no such file.\nNothing was written.\n"
+    assert answer.out == f"{machine.path(FILE)}: there is no such file.\nNothing was written.\n"
     assert not machine.path(FILE).exists()
 
 
@@ -165,6 +165,14 @@ def test_units_take_no_options_of_generate(machine: Machine) -> None:
     assert "--mode does not go with the units" in answer.err
     assert machine.ctk("cdi", "refresh", "--install-units", "--remove-units").code == 2
     assert machine.ctk("cdi", "refresh", "--install-units", "--dry-run").code == 0
+
+
+def test_a_gpu_that_is_left_out_is_named(machine: Machine) -> None:
+    machine.tree.node("nvidia1", 195, 1)
+    machine.add_gpu("0000:1c:00.0", 1)
+    answer = machine.ctk("cdi", "refresh")
+    assert answer.code == 0
+    assert any("/dev/nvidia1" in line for line in answer.warnings())
 
 
 def test_long_differences_are_cut_to_a_screen(machine: Machine) -> None:
