@@ -49,12 +49,20 @@ class EventRate(NamedTuple):
     per_minute: int
 
 
+class EarlierFault(NamedTuple):
+    """A grave Xid of one GPU in logs of earlier boots: in how many of them."""
+
+    address: str
+    code: int
+    boots: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelLog:
     """One boot's log, as far as it was found. source: /dev/kmsg, journal, or a file's path.
 
     reaches_boot: it begins where the kernel began; None: it cannot be told. dropped: relevant lines that were counted
-    and not kept, because there were too many kinds.
+    and not kept, because there were too many kinds. earlier: None = not looked for, because this boot has no grave Xid.
     """
 
     source: str
@@ -67,10 +75,16 @@ class KernelLog:
     suppressed: int = 0  # lines that say that the kernel left others out
     dropped: int = 0
     persistent_journal: bool | Unknown = False
+    earlier: tuple[EarlierFault, ...] | None | Unknown = None
 
     def matching(self, *words: str) -> tuple[LogLine, ...]:
         """The lines that hold all the words."""
         return tuple(line for line in self.lines if all(word in line.text for word in words))
+
+    def earlier_boots(self, address: str, code: int) -> int:
+        """In how many earlier boots the GPU had this Xid, as far as it is known."""
+        found = self.earlier if isinstance(self.earlier, tuple) else ()
+        return next((fault.boots for fault in found if (fault.address, fault.code) == (address, code)), 0)
 
     def events_of(self, *codes: int, switches: bool = False) -> tuple[LogEvent, ...]:
         """The events with one of the codes."""

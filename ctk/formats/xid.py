@@ -17,6 +17,13 @@ NVLINK_CODES = range(144, 151)
 # 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
 RECOVERY_ACTION = re.compile(r"changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+)")
 FATAL, NONFATAL = "fatal", "non-fatal"
+GRAVE_CODES = frozenset(
+    (
+        *(46, 48, 54, 62, 64, 74, 79, 81, 95, 109, 110, 119, 120, 122, 123, 124, 136, 140, 143),
+        *(*NVLINK_CODES, 155, 157, 158, 161, 165, 167, 168, 169, 171, 172),
+    )
+)
+"""Those that take a reset, a reboot or a repair: what the doctor's table calls driver or hardware."""
 
 
 class XidLine(NamedTuple):

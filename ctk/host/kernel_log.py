@@ -5,9 +5,11 @@ Whatever its size, a log goes through in pieces: only lines with one of a few wo
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ctk.facts import Unknown
 from ctk.facts.kernel_log import KernelLog
+from ctk.formats.xid import GRAVE_CODES
 from ctk.host import Host
 from ctk.host.kernel_log_lines import KernelLines
 from ctk.host.reading import ABSENT, unknown_from
@@ -53,6 +55,15 @@ JOURNAL_LINE = re.compile(rb"^(?P<epoch>\d+\.\d+) \S+ kernel: (?P<text>.*)")
 
 def collect_kernel_log(host: Host) -> KernelLog | None | Unknown:
     """The first of the sources that reaches back to the boot, else the one that goes back farthest; None: no log."""
+    log = _collect_this_boot(host)
+    if not isinstance(log, KernelLog) or not log.events_of(*GRAVE_CODES):
+        return log
+    from ctk.host.earlier_boots import collect_earlier
+
+    return replace(log, earlier=collect_earlier(host))
+
+
+def _collect_this_boot(host: Host) -> KernelLog | None | Unknown:
     reasons: list[Unknown] = []
     logs: list[KernelLog] = []
     for collector in (_collect_ring, _collect_journal, _collect_files):
@@ -174,7 +185,7 @@ def _collect_file(host: Host, path: str) -> KernelLog:
     boot_epoch = _boot_epoch(host)
     lines = KernelLines()
     reaches = False
-    for line in _lines_with_needles(host, path):
+    for line in lines_with_needles(host, path):
         found = SYSLOG.match(line) or DMESG.match(line)
         if found is None:
             continue
@@ -203,7 +214,7 @@ def _seconds(groups: dict[str, bytes | None], boot_epoch: float | None) -> float
         return None
 
 
-def _lines_with_needles(host: Host, path: str) -> Iterator[bytes]:
+def lines_with_needles(host: Host, path: str) -> Iterator[bytes]:
     """The lines of a file that hold one of the words, in order; at most one piece of it is held in memory."""
     offset, rest = 0, b""
     while piece := host.read_part(path, offset, CHUNK_BYTES):

@@ -24,6 +24,7 @@ from ctk.doctor.checks.sxid import SXID_CHECKS
 from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
 from ctk.doctor.checks.wsl import WSL_CHECKS
 from ctk.doctor.checks.xid import XID_CHECKS
+from ctk.doctor.checks.xid_repeat import XID_REPEAT_CHECKS
 from ctk.doctor.model import Check
 
 ALL_CHECKS: tuple[Check, ...] = (
@@ -41,6 +42,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *DRIVER_SETUP_CHECKS,
     *DRIVER_PROBE_CHECKS,
     *XID_CHECKS,
+    *XID_REPEAT_CHECKS,
     *SXID_CHECKS,
     *NVML_CHECKS,
     *NVML_MEMORY_CHECKS,

@@ -55,9 +55,18 @@ def _from_log(snapshot: "Snapshot", code: int, words: str, verdict: str) -> Outc
     if not evidence:
         return passed(none_seen(log, "no GPU " + verdict.partition(":")[0]))
     return tuple(
-        failed(f"{'GPU ' + address if address else 'a GPU'} {verdict}", *found[:3], subject=address)
+        failed(
+            f"{'GPU ' + address if address else 'a GPU'} {verdict}{_again(log, address, code)}",
+            *found[:3],
+            subject=address,
+        )
         for address, found in evidence.items()
     )
+
+
+def _again(log: "KernelLog", address: str, code: int) -> str:
+    boots = log.earlier_boots(address, code)
+    return f"; it was so in {boots} earlier boots too, so a restart will not mend it" if boots > 1 else ""
 
 
 def _evidence_by_gpu(log: "KernelLog", code: int, words: str) -> dict[str, list[Evidence]]:

@@ -297,7 +297,7 @@ XID_CHECKS = (
         rule="a failure for each GPU with such a code since boot; a warning where NVML asks for none now; a note "
         "for 119 and 120, which driver.gsp-state judges",
         source=SOURCE,
-        needs=(*LOG, "pci.fell-off-bus"),
+        needs=(*LOG, "pci.fell-off-bus", "xid.repeat"),
         explains=("a program or nvidia-smi hangs", "CUDA error: the launch timed out and was terminated"),
         fix="disruptive",
     ),
@@ -313,7 +313,7 @@ XID_CHECKS = (
         "no recovery now; a note for what was only recorded, such as a remapped row, and for faults of memory where "
         "NVML's counters are known",
         source=SOURCE,
-        needs=(*LOG, "pci.fell-off-bus", "pci.power-cable"),
+        needs=(*LOG, "pci.fell-off-bus", "pci.power-cable", "xid.repeat"),
         explains=(
             "CUDA error: uncorrectable ECC error encountered",
             "Unable to determine the device handle: GPU is lost",
