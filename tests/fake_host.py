@@ -4,6 +4,7 @@ host.toml:
     base = "healthy-one-gpu"       that host's tree and rows first; this one's files replace and add
     remove = ["/dev/char"]         what this one lacks of it; a folder with all below it
     user = 1000                    who looks, by number; without it root
+    profile = "security"           what the doctor is asked for (--profile); without it triage
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
     ld_cache = [{name = "libcuda.so.1", path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"}]
                                    what /etc/ld.so.cache is made of, in place of the base's; bits = 32

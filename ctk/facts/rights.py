@@ -17,7 +17,7 @@ class Place(NamedTuple):
 
 
 class Rights(NamedTuple):
-    """All that was looked at; hidden: what could not be."""
+    """All that was looked at; hidden: the first place that could not be."""
 
     places: tuple[Place, ...] = ()
-    hidden: tuple[Unknown, ...] = ()
+    hidden: Unknown | None = None

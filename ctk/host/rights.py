@@ -56,7 +56,7 @@ def collect_rights(host: Host, engines: Installations | Unknown) -> Rights | Unk
             gid = 0 if status.st_gid == owner.st_gid and not host.is_live else status.st_gid
             mode = stat.S_IMODE(status.st_mode)
             found[place] = Place(place, mode, uid, gid, path, stat.S_ISDIR(status.st_mode))
-    return Rights(tuple(found.values()), tuple(hidden))
+    return Rights(tuple(found.values()), next(iter(hidden), None))
 
 
 def _trusted(host: Host, engines: Iterable[EngineInstallation], hidden: dict[Unknown, None]) -> Iterator[str]:

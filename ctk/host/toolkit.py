@@ -7,6 +7,10 @@ from ctk.facts import Unknown
 from ctk.facts.toolkit import ToolBinary
 from ctk.host import Host
 from ctk.host.programs import collect_version, find_program, is_executable
+from ctk.host.reading import unknown_from
+from ctk.host.system import parse_elf_machine
+
+ELF_HEADER_BYTES = 20
 
 TOOL_NAMES = (
     "nvidia-container-runtime",
@@ -34,7 +38,15 @@ def _collect_tool(host: Host, name: str) -> ToolBinary:
         return ToolBinary(name=name, path=path, version=path, executable=False if path is None else path)
     executable = is_executable(host, path)
     version = collect_version(host, path) if executable is True else Unknown("not executable")
-    return ToolBinary(name=name, path=path, version=version, executable=executable)
+    return ToolBinary(name=name, path=path, version=version, executable=executable, machine=_machine(host, path))
+
+
+def _machine(host: Host, path: str) -> str | None | Unknown:
+    """A script has none."""
+    try:
+        return parse_elf_machine(host.read_part(path, 0, ELF_HEADER_BYTES))
+    except OSError as error:
+        return unknown_from(error)
 
 
 def _own_folders(host: Host, name: str) -> tuple[str, ...]:

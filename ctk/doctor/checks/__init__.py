@@ -23,7 +23,10 @@ from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
 from ctk.doctor.checks.sxid import SXID_CHECKS
 from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
 from ctk.doctor.checks.wsl import WSL_CHECKS
+from ctk.doctor.checks.security_rows import SECURITY_CHECKS
 from ctk.doctor.checks.xid import XID_CHECKS
+from ctk.doctor.checks.toolkit_config_rows import TOOLKIT_CONFIG_CHECKS
+from ctk.doctor.checks.toolkit_rows import TOOLKIT_CHECKS
 from ctk.doctor.checks.xid_repeat import XID_REPEAT_CHECKS
 from ctk.doctor.model import Check
 
@@ -55,3 +58,6 @@ ALL_CHECKS: tuple[Check, ...] = (
     *WSL_CHECKS,
     *VIRTUAL_MACHINE_CHECKS,
 )
+    *TOOLKIT_CHECKS,
+    *TOOLKIT_CONFIG_CHECKS,
+    *SECURITY_CHECKS,

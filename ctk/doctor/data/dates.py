@@ -3,12 +3,14 @@
 TABLES: tuple[tuple[str, str], ...] = (
     ("cuda", "2026-09-01"),
     ("cuda_errors", "2026-09-01"),
+    ("cves", "2026-09-01"),
     ("known_bad_drivers", "2026-09-01"),
     ("machines", "2026-09-01"),
     ("mig", "2026-09-01"),
     ("nvlink", "2026-09-01"),
     ("pci_families", "2026-09-01"),
     ("smi_codes", "2026-09-01"),
+    ("toolkit_problems", "2026-09-01"),
     ("xid", "2025-10-01"),
 )
 """A module of this package, and the day its source was taken."""

@@ -114,7 +114,12 @@ ROWS = [
     Row("host.hmm-kaslr", "closed", make_snapshot(kernel_log=DENIED), "unknown"),
     Row("host.bpf-jit-harden", "off", make_snapshot(), "pass"),
     Row("host.bpf-jit-harden", "absent", kernel(bpf_jit_harden=None), "pass"),
-    Row("host.bpf-jit-harden", "on-with-cdi", kernel(bpf_jit_harden=2), "info"),
+    Row(
+        "host.bpf-jit-harden",
+        "on-with-cdi",
+        make_snapshot(kernel=make_kernel(bpf_jit_harden=2), toolkit=(make_tool(),)),
+        "info",
+    ),
     Row(
         "host.bpf-jit-harden",
         "on-with-legacy",

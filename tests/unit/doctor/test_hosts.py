@@ -11,7 +11,7 @@ from ctk.doctor.checks import ALL_CHECKS
 from ctk.doctor.model import ERROR, WARN
 from ctk.doctor.parts import parts_of
 from ctk.doctor.report import Report, judge
-from ctk.doctor.run import run_checks
+from ctk.doctor.run import run_checks, select_checks
 from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.conftest import GoldenCheck
 from tests.fake_host import HOSTS, names_of_hosts, snapshot_of
@@ -35,7 +35,14 @@ def write_expectation(report: Report) -> str:
 def report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
     snapshot = snapshot_of(request.param, tmp_path / "host")
     assert_parts_suffice(snapshot)
-    return judge(snapshot, ALL_CHECKS, ALL_CHECKS)
+    return judge(snapshot, select_checks(ALL_CHECKS, profile=profile_of(request.param)), ALL_CHECKS)
+
+
+def profile_of(name: str) -> str:
+    """What `ctk doctor` looks for by itself, unless the host is there for another profile."""
+    rows = HOSTS / name / "host.toml"
+    chosen = tomllib.loads(rows.read_text(encoding="utf-8")).get("profile", "triage") if rows.is_file() else "triage"
+    return str(chosen)
 
 
 def assert_parts_suffice(snapshot: Snapshot) -> None:

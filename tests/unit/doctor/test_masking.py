@@ -56,6 +56,10 @@ INDEPENDENT = frozenset(
         ("toolkit.installed", "toolkit.installed"),
         ("toolkit.config-parse", "toolkit.config-parse"),
         ("driver.module-loaded", "driver.module-loaded"),
+        ("toolkit.installed", "toolkit.legacy-packages"),
+        ("toolkit.config-parse", "toolkit.config-present"),
+        ("pci.gpus-present", "device.not-a-device"),
+        ("pci.gpus-present", "device.dev-mount"),
     }
 )
 

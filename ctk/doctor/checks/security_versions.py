@@ -1,0 +1,187 @@
+"""Whether toolkit, driver and engines have releases with known weaknesses; how they are set up is judged beside it."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ctk.doctor.checks.applies import elsewhere, loaded_version, version_tuple
+from ctk.doctor.checks.toolkit_applies import (
+    engines_of,
+    find_package,
+    installed_tools,
+    toolkit_version,
+    without_toolkit,
+)
+from ctk.doctor.model import Evidence, Outcome, failed, noted, passed, skipped, unseen, warned
+from ctk.facts import Unknown
+from ctk.facts.services import VGPU_MANAGER
+from ctk.formats.release import Release, is_below, is_rebuilt, parse_release
+from ctk.toolkit.values import ALLOW_CONTAINER_LDCONFIG
+
+if TYPE_CHECKING:
+    from ctk.doctor.data.cves import Cve
+    from ctk.facts.snapshot import Snapshot
+
+CvesOf = Callable[[Release], "tuple[Cve, ...]"]
+
+COMPAT_SWITCH = "features.disable-cuda-compat-lib-hook"
+MODE = "nvidia-container-runtime.mode"
+
+
+def check_toolkit_cve(snapshot: "Snapshot") -> Outcome:
+    """NVIDIA's toolkit; ctk's own programs have none of these."""
+    outside = without_toolkit(snapshot)
+    if outside is not None:
+        return outside
+    if not any(tool.name.startswith("nvidia-") for tool in installed_tools(snapshot)):
+        return skipped("NVIDIA's toolkit is not installed")
+    version = toolkit_version(snapshot)
+    if version is None:
+        return unseen(_why_no_version(snapshot))
+    from ctk.doctor.data.cves import GRAVE, TOOLKIT_CVES
+
+    found = [cve for cve in TOOLKIT_CVES if is_below(version, cve.fixed)]
+    if not found:
+        return passed(f"no weakness of the toolkit {version.text} is known to ctk")
+    open_here = [cve for cve in found if _counts(snapshot, cve, version)]
+    grave = [cve for cve in open_here if cve.score is None or cve.score >= GRAVE]
+    newest = max((cve.fixed[0] for cve in found), key=version_tuple)
+    evidence = _evidence(grave or open_here or found, version, "the toolkit's version")
+    if grave:
+        names = ", ".join(cve.name for cve in grave)
+        return failed(f"the toolkit {version.text} has weaknesses that {newest} mends: {names}", *evidence)
+    words = "" if open_here else " that this set-up does not open"
+    return warned(f"the toolkit {version.text} has weaknesses{words}; {newest} mends them", *evidence)
+
+
+def _why_no_version(snapshot: "Snapshot") -> Unknown:
+    versions = (tool.version for tool in installed_tools(snapshot))
+    return next((fact for fact in versions if isinstance(fact, Unknown)), Unknown("nothing tells a version"))
+
+
+def _counts(snapshot: "Snapshot", cve: "Cve", version: Release) -> bool:
+    """Whether the weakness is open in this set-up; it is, where that could not be looked at."""
+    from ctk.doctor.data.cves import ALWAYS, COMPAT_HOOK, COMPAT_HOOK_SINCE, LDCONFIG, NOT_CDI
+
+    setup = snapshot.toolkit_setup
+    if cve.precondition == ALWAYS or isinstance(setup, Unknown) or isinstance(setup.config, Unknown):
+        return True
+    config = setup.config
+    is_cdi = config.text(MODE) == "cdi"
+    if cve.precondition == NOT_CDI:
+        return not is_cdi
+    if cve.precondition == LDCONFIG:
+        value = config.text("nvidia-container-cli.ldconfig")
+        return config.is_true(ALLOW_CONTAINER_LDCONFIG) or bool(value and not value.startswith("@"))
+    assert cve.precondition == COMPAT_HOOK  # noqa: S101 - the table has no other; a new one needs a line here
+    return not config.is_true(COMPAT_SWITCH) and (is_cdi or version.numbers >= COMPAT_HOOK_SINCE)
+
+
+def _evidence(cves: "Iterable[Cve]", version: Release, source: str) -> tuple[Evidence, ...]:
+    rows = tuple(
+        Evidence(f"{cve.name}{f' ({cve.score})' if cve.score else ''}, mended in {' / '.join(cve.fixed)}", cve.source)
+        for cve in cves
+    )
+    return (Evidence(version.text, source), *rows)
+
+
+def check_driver_cve(snapshot: "Snapshot") -> Outcome:
+    """Each branch has a release of its own that mends what the bulletins tell of."""
+    why = elsewhere(snapshot)
+    if why:
+        return skipped(why)
+    shown = loaded_version(snapshot)
+    if isinstance(shown, Unknown):
+        return unseen(shown)
+    version = parse_release(shown) if shown is not None else None
+    if version is None or shown is None:
+        return skipped("the driver is not loaded")
+    from ctk.doctor.data.cves import DRIVER_FLOORS, DRIVER_SOURCE, MANAGER_FLOORS, SERVED_BRANCHES
+
+    branch = version.numbers[0]
+    floors = MANAGER_FLOORS if _is_vgpu_host(snapshot) and branch in MANAGER_FLOORS else DRIVER_FLOORS
+    floor = floors.get(branch)
+    evidence = (Evidence(shown, "the loaded driver"), Evidence(f"R{branch}: {floor or 'no release'}", DRIVER_SOURCE))
+    if floor is None and branch > max(floors):
+        return noted(f"ctk's table of driver weaknesses ends before the branch R{branch}", *evidence)
+    if floor is None:
+        return warned(f"the branch R{branch} of the driver gets no security releases", *evidence)
+    if version_tuple(shown) < version_tuple(floor):
+        return failed(f"the driver {shown} has known weaknesses that {floor} mends", *evidence)
+    if branch not in SERVED_BRANCHES:
+        return warned(f"the newest bulletin mends nothing in the branch R{branch}: its weaknesses stay", *evidence)
+    return passed(f"the driver {shown} has what the bulletins mend in its branch", *evidence)
+
+
+def _is_vgpu_host(snapshot: "Snapshot") -> bool:
+    services = snapshot.services
+    manager = None if isinstance(services, Unknown) else services.find(VGPU_MANAGER)
+    return manager is not None and manager.running is True
+
+
+def check_docker_cve(snapshot: "Snapshot") -> Outcome:
+    """The daemon's version."""
+    from ctk.doctor.data.cves import DOCKER_CVES
+
+    return _judge_engine(snapshot, "docker", lambda _: DOCKER_CVES)
+
+
+def check_containerd_cve(snapshot: "Snapshot") -> Outcome:
+    """Of every containerd here; k3s and its like bring one of their own."""
+    from ctk.doctor.data.cves import CONTAINERD_BRANCH_CVES, CONTAINERD_CVES
+
+    def cves_of(version: Release) -> "tuple[Cve, ...]":
+        own = CONTAINERD_BRANCH_CVES.get((version.branch[0], version.branch[1]))
+        return (*CONTAINERD_CVES, own) if own is not None else CONTAINERD_CVES
+
+    return _judge_engine(snapshot, "containerd", cves_of)
+
+
+def _judge_engine(snapshot: "Snapshot", name: str, cves_of: "CvesOf") -> Outcome:
+    if isinstance(snapshot.engines, Unknown):
+        return unseen(snapshot.engines)
+    engines = [engine for engine in engines_of(snapshot) if engine.engine == name]
+    if not engines:
+        return skipped(f"{name} is not installed")
+    seen = [(engine.version, str(engine.binary or engine.config_path)) for engine in engines]
+    return judge_versions(snapshot, name, seen, cves_of)
+
+
+def judge_versions(
+    snapshot: "Snapshot", name: str, seen: "Iterable[tuple[str | None | Unknown, str]]", cves_of: "CvesOf"
+) -> Outcome:
+    """The worst of several copies. A distribution mends old releases without another number: that is no verdict."""
+    from ctk.doctor.data.cves import MAKERS_PACKAGES, PACKAGES
+
+    package = find_package(snapshot, *PACKAGES[name])
+    hidden: Unknown | None = None
+    rebuilt: Outcome | None = None
+    best: Outcome | None = None
+    for fact, source in seen:
+        shown = fact if isinstance(fact, str) else _from_package(snapshot, name, source)
+        version = parse_release(shown) if shown is not None else None
+        if version is None:
+            hidden = fact if isinstance(fact, Unknown) else Unknown(f"{source} does not tell its version")
+            continue
+        found = [cve for cve in cves_of(version) if is_below(version, cve.fixed)]
+        evidence = _evidence(found, version, source)
+        if not found:
+            best = passed(f"no weakness of {name} {version.text} is known to ctk", *evidence)
+            continue
+        names = ", ".join(cve.name for cve in found)
+        is_makers = package is not None and package.name in MAKERS_PACKAGES
+        if not is_makers and (package is not None or is_rebuilt(version)):
+            built = f"{package.name} {package.version}" if package is not None else str(shown)
+            message = f"{name} {version.text} is older than what mends {names}; the distribution's build may have it"
+            rebuilt = noted(message, *evidence, Evidence(built, "the package" if package is not None else source))
+            continue
+        return failed(f"{name} {version.text} ({source}) has weaknesses that later releases mend: {names}", *evidence)
+    return rebuilt or (unseen(hidden) if hidden is not None else None) or best or skipped(f"{name} is not installed")
+
+
+def _from_package(snapshot: "Snapshot", name: str, source: str) -> str | None:
+    """A package speaks for the program in the system's folders, not for a copy that k3s brings."""
+    from ctk.doctor.data.cves import PACKAGES
+
+    package = find_package(snapshot, *PACKAGES[name])
+    is_system = source.startswith(("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"))
+    return package.version if package is not None and is_system else None
