@@ -18,7 +18,9 @@ from ctk.inject.options import Options, Warn
 from ctk.inject.rootfs import Descriptor, Rootfs
 
 ARGUMENTS = ("ldconfig", "-f", "/etc/ld.so.conf", "-C", "/etc/ld.so.cache")
-DEADLINE_SECONDS = 60.0
+TEMPORARY_FILES = ("/etc/ld.so.cache~", "/var/cache/ldconfig/aux-cache~")
+"""ldconfig writes into what is there: a FIFO of the image would make it wait, a file of an ended run is litter."""
+DEADLINE_SECONDS = 30.0
 OUTPUT_LIMIT_BYTES = 64 << 10
 PROGRAM_LIMIT_BYTES = 64 << 20
 MFD_EXEC = 0x10  # Linux 6.3; without it vm.memfd_noexec warns or forbids
@@ -31,6 +33,8 @@ def update_ldcache(rootfs: Rootfs, options: Options, _warn: Warn) -> None:
     """Configure the loader and run ldconfig. Raises Skipped where a container cannot have it, InjectFault else."""
     _check_writable(rootfs)
     extra = write_loader_files(rootfs, options.folders)
+    for name in TEMPORARY_FILES:
+        rootfs.remove(name)
     with open_program(options.ldconfig_path) as program:
         run_ldconfig(rootfs, program, [*ARGUMENTS, *extra])
 

@@ -136,12 +136,17 @@ class Container:
         return read_tree(self.root)
 
 
-def read_tree(top: Path) -> dict[str, object]:
-    """Path -> (kind, mode, owner, group, time, content or link) of everything below a folder, and of itself."""
+def read_tree(top: Path, skip: Path | None = None) -> dict[str, object]:
+    """Path -> (kind, mode, owner, group, time, content or link) of everything below a folder, and of itself.
+
+    skip: a folder that is left out.
+    """
     found: dict[str, object] = {}
     paths = [str(top)]
     while paths:
         path = paths.pop()
+        if skip is not None and path == str(skip):
+            continue
         status = os.lstat(path)
         row: list[object] = [oct(status.st_mode), status.st_uid, status.st_gid, status.st_mtime_ns, status.st_nlink]
         if stat.S_ISDIR(status.st_mode):
