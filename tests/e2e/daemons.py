@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -121,10 +121,10 @@ class RunningContainerd(RunningDaemon):
         found = {states[name] for name in (CRI_SERVICE, CRI_RUNTIME) if name in states}
         return "ok" if found == {"ok"} else min(found - {"ok"})
 
-    def load_image(self, busybox: str) -> None:
+    def load_image(self, busybox: str, files: Mapping[str, bytes] | None = None) -> None:
         """Gives the CRI plugin its two images without a registry: the test's and the one the configuration names."""
         names = [IMAGE, *sandbox_images(dump_config(self.host, self.flags))]
-        archive = write_image(self.host.directory / "image.tar", busybox, names)
+        archive = write_image(self.host.directory / "image.tar", busybox, names, files)
         done = self.ctr("-n", "k8s.io", "images", "import", str(archive))
         if done.returncode != 0:
             raise DaemonFailed(f"cannot import the image: {done.stderr}\n{self.log_tail()}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from .daemons import RunningDockerd
+from .daemons import RunningContainerd, RunningDockerd
 from .engines import REPOSITORY, Engine, find_binary, need_engine
 from .gpu_host import (
     CONTROL_NODES,
@@ -27,6 +27,7 @@ from .gpu_host import (
     parse_probe,
 )
 from .images import IMAGE, write_image
+from .life_cycle import configure, read_corpus
 from .scenario import SOURCE, Scenario
 
 MakeScenario = Callable[[Engine | None], Scenario]
@@ -175,5 +176,25 @@ def test_docker_gives_each_device_what_it_needs_and_nothing_else(docker_host: Gp
         assert done.returncode == 0, done.stderr
         for device in ASKED:
             result = daemon.run_container("/bin/sh", "-c", SCRIPT, devices=[f"nvidia.com/gpu={device}"])
+            assert result.exit_code == 0, result.output
+            check(parse_probe(result.output), device)
+
+
+# containerd, as the kubelet asks it ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("generation", ["1.7", "2"])
+def test_containerd_gives_each_device_what_it_needs_and_nothing_else(
+    generation: str, make_scenario: MakeScenario, gpu_host: GpuHost, tmp_path: Path
+) -> None:
+    scenario = make_scenario(need_engine("containerd", generation))
+    host = GpuScenario(scenario, gpu_host.install(scenario.host))
+    host.generate()
+    scenario.write("/etc/containerd/config.toml", read_corpus("containerd", "v2-kubeadm.toml")[0].read_bytes())
+    configure(scenario, "containerd", "--enable-cdi")
+    with RunningContainerd(scenario.host) as daemon:
+        daemon.load_image(scenario.busybox, image_files(compile_probe(tmp_path)))
+        for device in ASKED:
+            result = daemon.run_pod("nvidia", ("/bin/sh", "-c", SCRIPT), devices=(f"nvidia.com/gpu={device}",))
             assert result.exit_code == 0, result.output
             check(parse_probe(result.output), device)
