@@ -84,9 +84,8 @@ def _require_gpus(facts: DriverRoot, request: GenerateRequest) -> None:
         )
     if not source.driver_loaded and not facts.gpus:
         raise NotApplicable(
-            "there is nothing to describe: the NVIDIA driver is not loaded on this host",
-            hint=f"Load it (modprobe nvidia), then run this again. {NOTHING_WRITTEN}",
-        )
+            "there is nothing to describe: the NVIDIA driver is not loaded on this host; nothing was written"
+        )  # one line: services log it at every start before the driver's
     if request.mode == NVML and source.kind != "nvml":
         raise CtkError(
             f"cannot generate from NVML, as --mode nvml asks: {source.nvml_reason}",
@@ -94,7 +93,7 @@ def _require_gpus(facts: DriverRoot, request: GenerateRequest) -> None:
             code="nvml",
         )
     if not facts.gpus:
-        raise NotApplicable("there is nothing to describe: the NVIDIA driver finds no GPU", hint=NOTHING_WRITTEN)
+        raise NotApplicable("there is nothing to describe: the NVIDIA driver finds no GPU; nothing was written")
 
 
 def _source_notes(facts: DriverRoot) -> list[LeftOut]:
