@@ -6,6 +6,7 @@ from ctk.doctor.checks.applies import driver_not_loaded, loaded_version, no_gpu_
 from ctk.doctor.checks.nvml_answers import told
 from ctk.doctor.model import (
     CRITICAL,
+    HIGH,
     NOTE,
     Check,
     Command,
@@ -86,6 +87,28 @@ def _judge_toolkit(toolkit: "CudaToolkit", driver: str | None | Unknown) -> Outc
     )
 
 
+def check_driver_floor(snapshot: "Snapshot") -> Outcome:
+    """Only an image can be too new; what this host runs is told. Toolkits on the host are cuda.host-toolkit's."""
+    why = driver_not_loaded(snapshot) or no_gpu_here(snapshot)
+    if why:
+        return skipped(why)
+    driver = loaded_version(snapshot)
+    if not isinstance(driver, str):
+        return unseen(driver or Unknown("the driver's version is not known"))
+    from ctk.doctor.data.cuda import MINOR_FLOORS, find_cuda_of_driver, numbers
+
+    release = find_cuda_of_driver(driver) or "an older one than the table has"
+    major = next((str(major) for major, floor in MINOR_FLOORS if numbers(driver) >= numbers(floor)), None)
+    limited = f", and of later {major}.x with fewer features" if major == release.partition(".")[0] else ""
+    return skipped(f"no image was named; driver {driver} runs those of CUDA {release} and older{limited}")
+
+
+def check_require(snapshot: "Snapshot") -> Outcome:
+    """The language is ctk.formats.requirement; without an image there is nothing to hold it against."""
+    why = driver_not_loaded(snapshot) or no_gpu_here(snapshot)
+    return skipped(why or "no image was named, so nothing is required")
+
+
 def check_init(snapshot: "Snapshot") -> Outcome:
     """The one answer that settles it; asked only when somebody wants it, for it wakes GPUs and may make nodes."""
     from ctk.doctor.data.cuda_errors import MEANINGS
@@ -108,6 +131,35 @@ def check_init(snapshot: "Snapshot") -> Outcome:
 
 
 CUDA_CHECKS: tuple[Check, ...] = (
+    Check(
+        id="cuda.driver-floor",
+        title="driver meets the floor of the CUDA used",
+        group=GROUP,
+        layer="L6",
+        severity=HIGH,
+        evaluate=check_driver_floor,
+        reads="the running driver's version; the table of CUDA releases",
+        rule="skip, with what the driver runs: it takes an image to judge",
+        source="CUDA Toolkit release notes; CUDA Compatibility guide",
+        needs=("cuda.driver-version",),
+        explains=("CUDA driver version is insufficient for CUDA runtime version", "the provided PTX was compiled with"),
+        remedy=Remedy("Install a newer driver, or take an image of an older CUDA release"),
+        fix="manual",
+    ),
+    Check(
+        id="cuda.require-eval",
+        title="what an image requires of the driver is met",
+        group=GROUP,
+        layer="L6",
+        severity=HIGH,
+        evaluate=check_require,
+        reads="nothing without an image",
+        rule="skip: it takes an image to judge",
+        source="NVIDIA/libnvidia-container, src/cli/dsl.c",
+        needs=("cuda.driver-version",),
+        explains=("requirement error: unsatisfied condition: cuda>=",),
+        remedy=Remedy("Install a newer driver, or take an image that asks for less"),
+    ),
     Check(
         id="cuda.driver-version",
         title="CUDA version offered by the driver",

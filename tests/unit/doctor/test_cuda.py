@@ -43,6 +43,15 @@ ROWS = [
     Row("cuda.driver-version", "closed", driver(CLOSED), "unknown"),
     Row("cuda.driver-version", "no-gpu", make_snapshot(pci=Pci(), nvml=SILENT), "skip"),
     Row("cuda.driver-version", "jetson", make_snapshot(system=make_system(jetson=True), nvml=SILENT), "skip"),
+    Row(
+        "cuda.driver-floor", "no-image", make_snapshot(), "skip", "those of CUDA 13.0 and older, and of later 13.x with"
+    ),
+    Row("cuda.driver-floor", "older", driver("550.90.07"), "skip", "CUDA 12.4 and older, and of later 12.x"),
+    Row("cuda.driver-floor", "no-minor-compatibility", driver("440.33"), "skip", "CUDA 10.2 and older"),
+    Row("cuda.driver-floor", "closed", driver(CLOSED), "unknown"),
+    Row("cuda.driver-floor", "no-gpu", make_snapshot(pci=Pci(), nvml=SILENT), "skip", "no NVIDIA GPU"),
+    Row("cuda.require-eval", "no-image", make_snapshot(), "skip", "no image was named"),
+    Row("cuda.require-eval", "no-gpu", make_snapshot(pci=Pci(), nvml=SILENT), "skip", "no NVIDIA GPU"),
     Row("cuda.host-toolkit", "none", make_snapshot(), "skip", "containers need none"),
     Row("cuda.host-toolkit", "fits", toolkit("12.4.1"), "info", "12.4.1 is on the host", PATH),
     Row("cuda.host-toolkit", "nameless", toolkit(None), "info", "does not name", PATH),
