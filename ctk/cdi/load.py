@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ctk.cdi.nodes import NODE_LIMIT, Node, parse_document
-from ctk.cdi.scalars import BOOLEAN, NULL, NUMBER, PLAIN, PLAIN_TEXT_BEGINNINGS, TEXT, resolve_plain
-from ctk.facts.cdi import REFUSED, WARNING, SpecFault
+from ctk.cdi.scalars import BOOLEAN, NULL, NUMBER, PLAIN, PLAIN_TEXT_BEGINNINGS, STRING, TEXT, resolve_plain
+from ctk.facts.cdi import REFUSED, SCHEMA, WARNING, SpecFault
+from ctk.facts.cdi import TEXT as TEXT_PART
 from ctk.facts.cdi_spec import (
     CdiSpec,
     SpecAnnotation,
@@ -70,12 +71,12 @@ class _Reading:
             self.faults.append(SpecFault(f"it comes to more than {NODE_LIMIT} values: aliases must not pile up"))
         return not self.is_too_large
 
-    def fault(self, node: Node, place: Place, message: str, level: str = REFUSED) -> None:
+    def fault(self, node: Node, place: Place, message: str, level: str = REFUSED, part: str = SCHEMA) -> None:
         if len(self.faults) >= FAULT_LIMIT and (level != REFUSED or self.is_refused):
             return
         self.is_refused = self.is_refused or level == REFUSED
         mark = node.start_mark
-        self.faults.append(SpecFault(message, format_place(place), mark.line + 1, mark.column + 1, level))
+        self.faults.append(SpecFault(message, format_place(place), mark.line + 1, mark.column + 1, level, part))
 
 
 def format_place(place: Place) -> str:
@@ -89,7 +90,7 @@ def format_place(place: Place) -> str:
 
 def _read_root(reading: _Reading, root: Node) -> CdiSpec | None:
     if root.id == "scalar" and _is_null(root):
-        reading.faults.append(SpecFault("the file is empty: it holds no spec"))
+        reading.faults.append(SpecFault("the file is empty: it holds no spec", part=TEXT_PART))
         return None
     found: CdiSpec | None = _read_spec(reading, root, ())
     return found
@@ -109,14 +110,14 @@ def _scalar(reading: _Reading, node: Node, place: Place, wanted: str) -> tuple[s
         reading.fault(node, place, f"here must be {wanted}, and not {_name_of(node)}")
         return None
     tag = node.tag
-    if tag == PLAIN or (tag.startswith("tag:yaml.org,2002:") and tag != TEXT):
+    if tag == PLAIN or (tag.startswith("tag:yaml.org,2002:") and tag != STRING):
         return resolve_plain(node.value)
     return TEXT, node.value
 
 
 def _read_text(reading: _Reading, node: Node, place: Place) -> str:
     """Text. Numbers and yes/no without quotes are turned into text, as the library does."""
-    if node.id == "scalar" and (node.tag == TEXT or node.value[:1] in PLAIN_TEXT_BEGINNINGS):
+    if node.id == "scalar" and (node.tag == STRING or node.value[:1] in PLAIN_TEXT_BEGINNINGS):
         return str(node.value)
     found = _scalar(reading, node, place, "text")
     if found is None or found[0] == NULL:
@@ -147,7 +148,7 @@ def _integer(limits: tuple[int, int]) -> Read:
             return None
         kind, value = found
         if kind != NUMBER or value != int(value):
-            quoted = f"{node.value!r} in quotes" if node.tag == TEXT else node.value
+            quoted = f"{node.value!r} in quotes" if node.tag == STRING else node.value
             reading.fault(node, place, f"here must be a whole number, and not {quoted}")
             return None
         if not limits[0] <= value <= limits[1]:
@@ -200,7 +201,8 @@ def _pairs(reading: _Reading, node: Node, place: Place) -> list[tuple[str, Node,
         mapping = pending.pop()
         if mapping.id != "mapping":
             if mapping.id != "scalar" or not _is_null(mapping):
-                reading.fault(mapping, place, f"here must be a mapping, and not {_name_of(mapping)}")
+                part = SCHEMA if place else TEXT_PART
+                reading.fault(mapping, place, f"here must be a mapping, and not {_name_of(mapping)}", part=part)
             continue
         for key, value in mapping.value if reading.count(len(mapping.value) + 1) else ():
             name = _read_text(reading, key, place) if key.id == "scalar" else ""
@@ -209,7 +211,7 @@ def _pairs(reading: _Reading, node: Node, place: Place) -> list[tuple[str, Node,
             elif name == "<<" and key.tag == PLAIN:
                 pending += value.value if value.id == "sequence" else (value,)
             elif name in found:
-                reading.fault(key, (place, name), f"{name} stands here twice")
+                reading.fault(key, (place, name), f"{name} stands here twice", part=TEXT_PART)
             else:
                 found[name] = (name, key, value)
     return list(found.values())

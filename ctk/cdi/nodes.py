@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ctk.cdi.scalars import PLAIN, TEXT
-from ctk.facts.cdi import WARNING, SpecFault
+from ctk.cdi.scalars import PLAIN, STRING
+from ctk.facts.cdi import TEXT, WARNING, SpecFault
 
 SIZE_LIMIT_BYTES = 2 * 1024 * 1024
 DEPTH_LIMIT = 64
@@ -27,7 +27,7 @@ def parse_document(data: bytes) -> Document:
     """The nodes. Raises nothing, whatever the bytes are; scalars keep their text."""
     if len(data) > SIZE_LIMIT_BYTES:
         message = f"the file has {len(data)} bytes: more than {SIZE_LIMIT_BYTES} are not read"
-        return Document(None, (SpecFault(message),))
+        return Document(None, (SpecFault(message, part=TEXT),))
     import yaml
 
     loader = _make_loader(data)
@@ -36,9 +36,9 @@ def parse_document(data: bytes) -> Document:
     except yaml.YAMLError as error:
         return Document(None, (_syntax_fault(error),))
     except (RecursionError, ValueError) as error:
-        return Document(None, (SpecFault(f"it is no YAML that can be read: {error}"),))
+        return Document(None, (SpecFault(f"it is no YAML that can be read: {error}", part=TEXT),))
     if root is None:
-        return Document(None, (SpecFault("the file is empty: it holds no spec"),))
+        return Document(None, (SpecFault("the file is empty: it holds no spec", part=TEXT),))
     return Document(root, _rest_faults(loader))
 
 
@@ -103,7 +103,7 @@ def _make_loader(data: bytes) -> Any:
 def _resolve(*scalar: Any) -> str:
     """PyYAML asks with the node's class, its text, and whether it is plain; of a list or mapping only the class."""
     implicit = scalar[2]
-    return PLAIN if isinstance(implicit, tuple) and implicit[0] else TEXT
+    return PLAIN if isinstance(implicit, tuple) and implicit[0] else STRING
 
 
 def _syntax_fault(error: Any) -> SpecFault:
@@ -111,8 +111,8 @@ def _syntax_fault(error: Any) -> SpecFault:
     words = [getattr(error, "context", None), getattr(error, "problem", None) or getattr(error, "reason", None)]
     message = ": ".join(word for word in words if word) or str(error).partition("\n")[0]
     if mark is None:
-        return SpecFault(f"it is no YAML: {message}")
-    return SpecFault(f"it is no YAML: {message}", line=mark.line + 1, column=mark.column + 1)
+        return SpecFault(f"it is no YAML: {message}", part=TEXT)
+    return SpecFault(f"it is no YAML: {message}", line=mark.line + 1, column=mark.column + 1, part=TEXT)
 
 
 def _rest_faults(loader: Any) -> tuple[SpecFault, ...]:
@@ -129,4 +129,4 @@ def _rest_faults(loader: Any) -> tuple[SpecFault, ...]:
         mark = None
     line, column = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
     message = "engines read only the first document of a file: what follows it is ignored"
-    return (SpecFault(message, line=line, column=column, level=WARNING),)
+    return (SpecFault(message, line=line, column=column, level=WARNING, part=TEXT),)

@@ -7,8 +7,8 @@ import re
 
 PLAIN = "plain"
 """The tag of a scalar without quotes."""
-TEXT = "tag:yaml.org,2002:str"
-NULL, BOOLEAN, NUMBER = "null", "boolean", "number"
+STRING = "tag:yaml.org,2002:str"
+NULL, BOOLEAN, NUMBER, TEXT = "null", "boolean", "number", "text"
 
 YES = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
 NO = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"))

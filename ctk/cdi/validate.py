@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ctk.cdi.version import VERSIONS, features_used, minimum_version
-from ctk.facts.cdi import INVALID, REFUSED, WARNING, SpecFault
+from ctk.facts.cdi import INVALID, REFUSED, VERSION, WARNING, SpecFault
 from ctk.facts.cdi_spec import (
     CdiSpec,
     SpecAnnotation,
@@ -62,12 +62,16 @@ def version_fault(spec: CdiSpec) -> SpecFault | None:
             return None
         features = [name for version, name in features_used(spec) if VERSIONS.index(version) > VERSIONS.index(stated)]
         what = f"it uses {', '.join(features)}"
-        return SpecFault(f"cdiVersion is {stated}, but the spec needs {needed}: {what}", "cdiVersion")
+        return SpecFault(f"cdiVersion is {stated}, but the spec needs {needed}: {what}", "cdiVersion", part=VERSION)
     if stated in ("0.1.0", "0.2.0"):
-        return SpecFault(f"cdiVersion {stated} is older than any engine reads: 0.3.0 is the first", "cdiVersion")
+        return SpecFault(
+            f"cdiVersion {stated} is older than any engine reads: 0.3.0 is the first", "cdiVersion", part=VERSION
+        )
     if not stated:
-        return SpecFault("cdiVersion is missing", "cdiVersion")
-    return SpecFault(f"cdiVersion {spec.version!r} is none that is known: {', '.join(VERSIONS)}", "cdiVersion")
+        return SpecFault("cdiVersion is missing", "cdiVersion", part=VERSION)
+    return SpecFault(
+        f"cdiVersion {spec.version!r} is none that is known: {', '.join(VERSIONS)}", "cdiVersion", part=VERSION
+    )
 
 
 def name_fault(name: str, what: str, extra: str = "_-.") -> str:

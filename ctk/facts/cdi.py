@@ -7,6 +7,8 @@ from ctk.record import Record
 REFUSED, INVALID, WARNING = "refused", "invalid", "warning"
 """Levels of a fault: no engine loads the file · it loads, but a container cannot start, or the specification forbids
 it · it works, and may surprise."""
+TEXT, SCHEMA, VERSION = "text", "schema", "version"
+"""What a fault is one of: no YAML at all · fields, types, rules · the version against the fields."""
 DEFAULT_FOLDERS = ("/etc/cdi", "/var/run/cdi")
 """container-device-interface, pkg/cdi/spec-dirs.go: the later folder wins."""
 
@@ -19,6 +21,7 @@ class SpecFault(Record):
     line: int | None = None
     column: int | None = None
     level: str = REFUSED
+    part: str = SCHEMA
 
 
 class CdiFolder(Record):
