@@ -8,8 +8,17 @@ from ctk.facts.platform import Platform
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
-from tests.driver_builders import make_conditions, make_driver, make_kernel, make_modules, make_pci
+from tests.driver_builders import (
+    make_conditions,
+    make_device_nodes,
+    make_driver,
+    make_kernel,
+    make_loader,
+    make_modules,
+    make_pci,
+)
 from tests.nvml_builders import make_nvml, make_services
+from tests.toolkit_builders import make_packages, make_rights, make_toolkit_setup, make_tools
 
 
 def make_engine(**changes: object) -> EngineInstallation:
@@ -18,7 +27,6 @@ def make_engine(**changes: object) -> EngineInstallation:
         "engine": "docker",
         "installation": "system",
         "binary": "/usr/sbin/dockerd",
-from tests.toolkit_builders import make_packages, make_rights, make_toolkit_setup, make_tools
         "version": "26.1.5",
         "config_path": "/etc/docker/daemon.json",
         "config_origin": "default",
@@ -116,6 +124,8 @@ def make_snapshot(**changes: object) -> Snapshot:
         "pci": make_pci(),
         "modules": make_modules(),
         "driver": make_driver(),
+        "device_nodes": make_device_nodes(),
+        "loader": make_loader(),
         "conditions": make_conditions(),
         "platform": Platform(),
         "nvml": make_nvml(),

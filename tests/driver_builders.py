@@ -1,8 +1,10 @@
 """Valid values of the PCI, kernel, module and driver facts of a healthy host with two GPUs; override one thing."""
 
 from ctk.facts.conditions import Conditions, FileSystem
+from ctk.facts.device_nodes import CharLink, DeviceNode, DeviceNodes, DevMount
 from ctk.facts.driver import DeviceMajor, Driver, DriverGpu, DriverLibrary, DriverParameter, FirmwareFolder
 from ctk.facts.kernel import Kernel, KernelOption, ModprobeRule
+from ctk.facts.loader import CachedLibrary, LibraryFile, Loader, LoaderCache, SearchFolder
 from ctk.facts.modules import LoadedModule, ModuleFile, Modules
 from ctk.facts.pci import NVIDIA, Pci, PciFunction, PciRegion
 
@@ -190,3 +192,88 @@ def make_conditions(**changes: object) -> Conditions:
     """Nothing is stuck, the disk has room, and there is no SELinux."""
     values: dict[str, object] = {"file_systems": (FileSystem("/", 1 << 40, 1 << 39, 1 << 26, 1 << 25, False),)}
     return Conditions(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_node(path: str = "/dev/nvidia0", major: int = 195, minor: int = 0, **changes: object) -> DeviceNode:
+    """A node that everybody may open, looked at on the machine itself."""
+    values: dict[str, object] = {"path": path, "kind": "char", "major": major, "minor": minor}
+    values |= {"mode": 0o666, "uid": 0, "gid": 0, "accessible": True}
+    return DeviceNode(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+NODES = (
+    make_node(),
+    make_node("/dev/nvidia1", minor=1),
+    make_node("/dev/nvidiactl", minor=255),
+    make_node("/dev/nvidia-modeset", minor=254),
+    make_node("/dev/nvidia-uvm", 508),
+    make_node("/dev/nvidia-uvm-tools", 508, 1),
+)
+
+
+def link_of(node: DeviceNode) -> CharLink:
+    """The link below /dev/char that leads to a node."""
+    return CharLink(f"/dev/char/{node.major}:{node.minor}", f"..{node.path.removeprefix('/dev')}")
+
+
+def make_device_nodes(*nodes: DeviceNode, **changes: object) -> DeviceNodes:
+    """The nodes of two GPUs with their links, on a devtmpfs."""
+    found = nodes or NODES
+    values: dict[str, object] = {
+        "nodes": found,
+        "links": tuple(link_of(node) for node in found if node.is_device),
+        "mount": DevMount("/dev", "devtmpfs", ("rw", "nosuid", "mode=755"), "/proc/self/mountinfo"),
+    }
+    return DeviceNodes(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+
+
+def make_file(name: str, target: str | None = None, real: str | None = "", **changes: object) -> LibraryFile:
+    """A file of the driver, or a link to one, in the usual folder; real: the file behind it, "" = itself."""
+    stem, _, version = name.partition(".so")
+    values: dict[str, object] = {
+        "path": f"{LIBRARIES}/{name}",
+        "stem": f"{stem}.so",
+        "version": version.removeprefix("."),
+        "target": target,
+        "real_path": None if real is None else f"{LIBRARIES}/{real or name}",
+        "size_bytes": 1 << 20,
+    }
+    return LibraryFile(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_cached(name: str = "libcuda.so.1", **changes: object) -> CachedLibrary:
+    """An entry of the loader's cache, for this machine's programs."""
+    values: dict[str, object] = {"name": name, "path": f"{LIBRARIES}/{name}", "architecture": "x86_64", "bits": 64}
+    values |= {"real_path": f"{LIBRARIES}/{name.removesuffix('.1')}.{VERSION}", "size_bytes": 1 << 20}
+    return CachedLibrary(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_cache(*entries: CachedLibrary, **changes: object) -> LoaderCache:
+    """A sound cache; without entries those of the two libraries."""
+    found = entries or (make_cached("libnvidia-ml.so.1"), make_cached())
+    values: dict[str, object] = {"path": "/etc/ld.so.cache", "format": "1.1", "total": 543, "entries": found}
+    return LoaderCache(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+FILES = (
+    make_file("libnvidia-ml.so.1", f"libnvidia-ml.so.{VERSION}", f"libnvidia-ml.so.{VERSION}"),
+    make_file(f"libnvidia-ml.so.{VERSION}"),
+    make_file("libcuda.so", "libcuda.so.1", f"libcuda.so.{VERSION}"),
+    make_file("libcuda.so.1", f"libcuda.so.{VERSION}", f"libcuda.so.{VERSION}"),
+    make_file(f"libcuda.so.{VERSION}"),
+)
+
+
+def make_loader(**changes: object) -> Loader:
+    """glibc's loader, with the driver's libraries in its cache."""
+    values: dict[str, object] = {
+        "glibc": "/lib64/ld-linux-x86-64.so.2",
+        "ldconfig": "/sbin/ldconfig",
+        "cache": make_cache(),
+        "files": FILES,
+        "search": (SearchFolder(LIBRARIES, "/etc/ld.so.conf.d/x86_64-linux-gnu.conf", 4),),
+    }
+    return Loader(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

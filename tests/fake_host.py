@@ -7,7 +7,8 @@ host.toml:
     profile = "security"           what the doctor is asked for (--profile); without it triage
     [[device]]                     a device node: path, major, minor; type char or block, mode "0666", uid, gid
     ld_cache = [{name = "libcuda.so.1", path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"}]
-                                   what /etc/ld.so.cache is made of, in place of the base's; bits = 32
+                                   what /etc/ld.so.cache is made of, in place of the base's; bits = 32;
+                                   a file of that name in the tree wins
     [[file]]                       what git keeps of no file: path, mode "4755", uid, gid; changed, RFC 3339, in place
                                    of a time long before anything runs
     [[docker]]                     what a running dockerd answers: socket, [docker.info] with the names of GET /info
@@ -159,7 +160,7 @@ def build_host(name: str, target: Path) -> tuple[FakeHost, Rows]:
     """The host below target, which is made: its base's tree, then its own. Also its rows."""
     rows = _lay_out(name, target)
     cached = rows.get("ld_cache")
-    if cached is not None and "/etc/ld.so.cache" not in rows.get("remove", ()):
+    if cached is not None and not (target / "etc/ld.so.cache").exists() and "/etc/ld.so.cache" not in rows["removed"]:
         flags = {32: 0x0003, 64: 0x0303}
         entries = [(row["name"], row["path"], flags[row.get("bits", 64)]) for row in cached]
         (target / "etc/ld.so.cache").write_bytes(make_ld_cache(*entries))
@@ -215,7 +216,7 @@ def _copy_file(entry: "os.DirEntry[str]", copy: Path) -> None:
 def _merge(base: Rows, own: Rows) -> Rows:
     """Rows of one list follow each other, without what was removed; a later row of the same path or argv wins."""
     removed = tuple(own.get("remove", ()))
-    merged = {**base, **own}
+    merged = {**base, **own, "removed": (*base.get("removed", ()), *removed)}
     for kind in LISTS:
         rows = [row for row in base.get(kind, ()) if not _is_removed(row.get("path", ""), removed)]
         merged[kind] = [*rows, *own.get(kind, ())]

@@ -21,9 +21,9 @@ from ctk.facts.device_nodes import (
 )
 from ctk.facts.pci import normalize_address
 from ctk.host import Host
-from ctk.host.device_probe import collect_attempts
-from ctk.host.driver_files import collect_udev_rules
-from ctk.host.reading import ABSENT, try_read_text, unknown_from
+from ctk.host.device_probe import CONTROL, collect_attempts
+from ctk.host.driver_files import CONTAINER_ROOT, collect_udev_rules
+from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
 
 DEV = "/dev"
 NAME_STARTS = ("nvidia", "nvhost", "nvmap", "dxg")
@@ -40,8 +40,9 @@ MOUNT_FILES = ("/proc/self/mountinfo", "/proc/1/mountinfo")
 """The caller's own view on this machine; below another root that of its first process."""
 
 
-def collect_device_nodes(host: Host, root: str = "", *, probe: bool = False) -> DeviceNodes:
-    """root: where the dev folder lies on the host, a driver container's, say. probe: the control node is opened."""
+def collect_device_nodes(host: Host, root: str | None = None, *, probe: bool = False) -> DeviceNodes:
+    """root: where the dev folder lies on the host, None = where the driver is. probe: the control node is opened."""
+    root = find_dev_root(host) if root is None else root
     nodes = collect_nodes(host, root)
     return DeviceNodes(
         root=root,
@@ -51,6 +52,12 @@ def collect_device_nodes(host: Host, root: str = "", *, probe: bool = False) -> 
         rules=_collect_rules(host),
         attempts=collect_attempts(host) if probe else None,
     )
+
+
+def find_dev_root(host: Host) -> str:
+    """A driver container's root, where the control node is there alone; else the host itself."""
+    is_inside = try_exists(host, f"{CONTAINER_ROOT}{CONTROL}") is True and try_exists(host, CONTROL) is False
+    return CONTAINER_ROOT if is_inside else ""
 
 
 def collect_nodes(host: Host, root: str = "") -> tuple[DeviceNode, ...] | Unknown:

@@ -2,8 +2,10 @@
 
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.cuda import CUDA_CHECKS
+from ctk.doctor.checks.device_rows import DEVICE_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
+from ctk.doctor.checks.driver_params import DRIVER_PARAMETER_CHECKS
 from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS, PCI_COUNT_CHECKS
 from ctk.doctor.checks.driver_setup import DRIVER_SETUP_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
@@ -12,6 +14,7 @@ from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
 from ctk.doctor.checks.host_state import HOST_STATE_CHECKS
 from ctk.doctor.checks.jetson import JETSON_CHECKS
+from ctk.doctor.checks.library_rows import LIBRARY_CHECKS
 from ctk.doctor.checks.nvlink import NVLINK_CHECKS
 from ctk.doctor.checks.nvml import NVML_CHECKS
 from ctk.doctor.checks.nvml_load import NVML_LOAD_CHECKS
@@ -20,13 +23,13 @@ from ctk.doctor.checks.nvml_probe import NVML_PROBE_CHECKS
 from ctk.doctor.checks.nvml_sharing import NVML_SHARING_CHECKS
 from ctk.doctor.checks.pci import PCI_CHECKS
 from ctk.doctor.checks.pci_faults import PCI_FAULT_CHECKS
-from ctk.doctor.checks.sxid import SXID_CHECKS
-from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
-from ctk.doctor.checks.wsl import WSL_CHECKS
 from ctk.doctor.checks.security_rows import SECURITY_CHECKS
-from ctk.doctor.checks.xid import XID_CHECKS
+from ctk.doctor.checks.sxid import SXID_CHECKS
 from ctk.doctor.checks.toolkit_config_rows import TOOLKIT_CONFIG_CHECKS
 from ctk.doctor.checks.toolkit_rows import TOOLKIT_CHECKS
+from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
+from ctk.doctor.checks.wsl import WSL_CHECKS
+from ctk.doctor.checks.xid import XID_CHECKS
 from ctk.doctor.checks.xid_repeat import XID_REPEAT_CHECKS
 from ctk.doctor.model import Check
 
@@ -44,6 +47,9 @@ ALL_CHECKS: tuple[Check, ...] = (
     *DRIVER_LOG_CHECKS,
     *DRIVER_SETUP_CHECKS,
     *DRIVER_PROBE_CHECKS,
+    *DRIVER_PARAMETER_CHECKS,
+    *DEVICE_CHECKS,
+    *LIBRARY_CHECKS,
     *XID_CHECKS,
     *XID_REPEAT_CHECKS,
     *SXID_CHECKS,
@@ -54,10 +60,10 @@ ALL_CHECKS: tuple[Check, ...] = (
     *FABRIC_CHECKS,
     *NVLINK_CHECKS,
     *CUDA_CHECKS,
+    *TOOLKIT_CHECKS,
+    *TOOLKIT_CONFIG_CHECKS,
+    *SECURITY_CHECKS,
     *JETSON_CHECKS,
     *WSL_CHECKS,
     *VIRTUAL_MACHINE_CHECKS,
 )
-    *TOOLKIT_CHECKS,
-    *TOOLKIT_CONFIG_CHECKS,
-    *SECURITY_CHECKS,

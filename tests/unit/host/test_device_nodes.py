@@ -145,6 +145,18 @@ def test_other_dev_root(tmp_path: Path) -> None:
     assert found.mount.options == ("rw", "nodev")
 
 
+@pytest.mark.parametrize(
+    ("places", "root"),
+    [
+        (("/run/nvidia/driver/dev/nvidiactl",), "/run/nvidia/driver"),
+        (("/run/nvidia/driver/dev/nvidiactl", "/dev/nvidiactl"), ""),
+        ((), ""),
+    ],
+)
+def test_dev_root_is_where_the_control_node_is(tmp_path: Path, places: tuple[str, ...], root: str) -> None:
+    assert collect_device_nodes(fake(tmp_path, *(node(path, 195, 255) for path in places))).root == root
+
+
 @pytest.mark.real
 def test_real_nodes(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
