@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench_cdi_host import make_cdi_host
+from bench_generate_host import can_make_nodes, make_generate_host, make_mig_host
 from bench_gpu_host import make_gpu_host, make_large_log_host
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -33,7 +34,7 @@ BASE = "python -c pass"
 class Row(NamedTuple):
     """One measured command line. host: a row of HOSTS, made anew before each run when the command writes.
 
-    budget: at most this many times `python -c pass`; None where nothing was promised.
+    budget: at most this many times `python -c pass`, or the row that against names; None where nothing was promised.
     """
 
     what: str
@@ -42,11 +43,14 @@ class Row(NamedTuple):
     host: str = ""
     writes: bool = False
     exit_code: int = 0
+    against: str = ""
 
 
 CONFIGURE = ("runtime", "configure")
 MODE = "nvidia-container-runtime.mode"
 SET_MODE = ("config", "set", f"{MODE}=cdi")
+GENERATE = ("cdi", "generate", "--no-nvml")
+GENERATE_ROW = "`cdi generate`, 8 GPUs"
 DOCTOR = ("doctor", "--no-nvml")  # the hosts are trees of files: there is no library to be asked
 ROWS = (
     Row("`ctk --version`", 2, ("--version",)),
@@ -70,6 +74,20 @@ ROWS = (
     Row("`doctor`, 8 GPUs", 40, DOCTOR, "gpus"),
     Row("`doctor --profile install`, 8 GPUs", 30, (*DOCTOR, "--profile=install"), "gpus"),
     Row("`doctor`, a kernel log of 200 MiB", 250, DOCTOR, "large-log"),
+    *(
+        (
+            Row(GENERATE_ROW, 16, GENERATE, "generate"),
+            Row(
+                "`cdi generate`, 16 GPUs with 7 MIG devices each, against 8 GPUs",
+                2,
+                (*GENERATE, "--device-name-strategy=index,type-index"),  # as many names as with UUIDs
+                "generate-mig",
+                against=GENERATE_ROW,
+            ),
+        )
+        if can_make_nodes()
+        else ()
+    ),
 )
 
 
@@ -178,6 +196,8 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
     "cdi": (make_cdi_host, ()),
     "gpus": (make_gpu_host, ()),
     "large-log": (make_large_log_host, ()),
+    "generate": (make_generate_host, ()),
+    "generate-mig": (make_mig_host, ()),
     "docker-done": (make_docker, (*CONFIGURE, "--runtime=docker")),
     "containerd-done": (make_containerd, (*CONFIGURE, "--runtime=containerd")),
 }
@@ -344,7 +364,7 @@ def report_lines(bench: Bench) -> list[Line]:
     base, base_cpu = bench.milliseconds(BASE), bench.cpu_milliseconds(BASE)
     lines = []
     for row in ROWS:
-        ratio = bench.milliseconds(row.what) / base
+        ratio = bench.milliseconds(row.what) / (bench.milliseconds(row.against) if row.against else base)
         budget = f"{row.budget:g}x" if row.budget else "none"
         met = row.budget is None or ratio <= row.budget
         cpu = f"{bench.cpu_milliseconds(row.what) / base_cpu:.2f}x"
