@@ -1,6 +1,7 @@
 """What every command gets in ctx.obj: the host, the snapshot, the output mode; the options all commands share."""
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -51,12 +52,14 @@ class App:
             from ctk.cli.snapshot_file import read_snapshot
 
             return read_snapshot(self.snapshot_file)
+        from ctk.cli.progress import Progress, progress_stream
         from ctk.host.collect import collect
         from ctk.host.nvml_watch import DEADLINE_SECONDS
 
         # A driver without a persistence daemon starts every GPU anew, so a short --timeout does not count for it.
         seconds = None if self.no_nvml else max(DEADLINE_SECONDS, self.timeout_seconds)
-        return collect(self.host(), seconds, probe=self.probe, parts=parts)
+        with Progress(progress_stream(sys.stderr, quiet=self.quiet)) as progress:
+            return collect(self.host(), seconds, probe=self.probe, parts=parts, tell=progress.tell)
 
     def refuse_snapshot(self) -> None:
         """A writing command cannot work on a snapshot (exit 2)."""

@@ -44,16 +44,23 @@ def collect(
     *,
     probe: bool = False,
     parts: frozenset[str] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Snapshot:
     """What ctk knows of the host, now. Never raises for what the host is like.
 
     nvml_seconds: how long NVIDIA's library may take to answer, None = it is not asked. probe: CUDA is started too.
-    parts: the fields of the snapshot that are looked for, None = all; the host's kind and name always are.
+    parts: the fields of the snapshot that are looked for, None = all; the host's kind and name always are. tell: is
+    told each field's name before it is looked for.
     """
     import time
 
     def part(name: str, collector: Callable[[], T]) -> T | Unknown:
-        return guard(collector) if parts is None or not parts.isdisjoint(name.split()) else NOT_COLLECTED
+        names = name.split()
+        if parts is not None and parts.isdisjoint(names):
+            return NOT_COLLECTED
+        if tell is not None:
+            tell(names[0])
+        return guard(collector)
 
     system = _system(guard(lambda: collect_system(host)))
     processes = part("engines kubelet cdi", lambda: collect_processes(host, (*DAEMON_NAMES, *PROCESS_NAMES)))
