@@ -37,4 +37,4 @@ def hook(app: App, words: tuple[str, ...]) -> None:
     from ctk.inject.hooks import run_hook
 
     app.command = "hook"
-    app.finish(Result("hook", {}, run_hook(words)))
+    app.finish(Result("hook", {}, run_hook(list(words))))

@@ -3,14 +3,21 @@
 Their folder only becomes a search path of the container's own loader: nothing of the image is mounted or run.
 """
 
-import json
+from __future__ import annotations
+
 import os
 import stat
-from collections.abc import Callable
 
+from ctk.inject.document import parse_document
 from ctk.inject.faults import fault_of, printable
-from ctk.inject.options import Options, Warn
+from ctk.inject.options import Options
 from ctk.inject.rootfs import READ_FLAGS, Rootfs, reopen
+
+TYPE_CHECKING = False  # typing itself, and collections.abc, take longer to load than these modules
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctk.inject.options import Warn
 
 COMPAT_FILE = "/etc/ld.so.conf.d/00-compat-ctk.conf"
 LIBRARY = "libcuda.so."
@@ -111,10 +118,7 @@ def parse_note(read: Callable[[int, int], bytes]) -> CompatNote | None:
 
 
 def _parse_note_text(content: bytes) -> CompatNote:
-    try:
-        document = json.loads(content.rstrip(b"\0"))
-    except RecursionError as error:
-        raise ValueError("its note is nested too deeply") from error
+    document = parse_document(content.rstrip(b"\0"))
     if not isinstance(document, dict):
         raise ValueError("its note is no JSON object")  # noqa: TRY004 - the caller knows one error for a damaged file
     values = {key.lower(): value for key, value in document.items()}

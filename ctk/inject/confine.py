@@ -4,13 +4,18 @@ It runs in a child of its own. From the moment the root is entered, Python loads
 load is the image's: everything used here is loaded before.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import resource
 import sys
-from collections.abc import Callable, Sequence
 
 from ctk.inject import syscalls
+
+TYPE_CHECKING = False  # typing itself, and collections.abc, take longer to load than these modules
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
 COVERED = ("proc", "sys", "dev")
@@ -41,7 +46,7 @@ class Step:
         self.name = "start"
 
 
-def run_confined(root: str, identity: tuple[int, int], program: int, argv: Sequence[str], output: int) -> None:
+def run_confined(root: str, identity: tuple[int, int], program: int, argv: list[str], output: int) -> None:
     """In the child: enter the root, give up rights, become the program. Ends the process in every case."""
     step = Step()
     code = 0
@@ -58,7 +63,7 @@ def run_confined(root: str, identity: tuple[int, int], program: int, argv: Seque
         step.name = "rights"
         _give_up_rights()
         step.name = "program"
-        os.execve(program, [*argv], {})  # noqa: S606 - a shell would be the image's
+        os.execve(program, argv, {})  # noqa: S606 - a shell would be the image's
     except OSError as error:
         code = error.errno or 0
     except BaseException:  # a traceback would load modules, and those would be the image's

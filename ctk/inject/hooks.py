@@ -1,7 +1,8 @@
 """The hooks by name, and `apply`, which does all of a spec's work in one process; it knows no command line of ctk's."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Sequence
 
 from ctk.inject import options as words
 from ctk.inject.compat import enable_compat
@@ -9,16 +10,23 @@ from ctk.inject.faults import InjectFault, Skipped, cause_of, printable
 from ctk.inject.ldcache import update_ldcache
 from ctk.inject.links import create_links
 from ctk.inject.modes import set_modes
-from ctk.inject.options import Options, Warn, parse_options
+from ctk.inject.options import Options, parse_options
 from ctk.inject.params import hide_device_modification
 from ctk.inject.profile import update_profile
 from ctk.inject.rootfs import Rootfs, open_rootfs
 from ctk.inject.state import find_root, read_state
 
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctk.inject.options import Warn
+
+    Run = Callable[[Rootfs, Options, Warn], None]
+
 DONE, FAILED = 0, 1
 """NVIDIA's hooks know no other exit codes."""
 STDERR = 2
-Run = Callable[[Rootfs, Options, Warn], None]
 BEFORE_HOOK = ("--debug", "-d", "--quiet")
 APPLY = "apply"
 NOTHING = "noop"
@@ -59,7 +67,7 @@ APPLY_OPTIONS = (*dict.fromkeys(name for hook in HOOKS for name in hook.options)
 HOOK_NAMES = (APPLY, *(hook.name for hook in HOOKS))
 
 
-def run_hook(arguments: Sequence[str]) -> int:
+def run_hook(arguments: list[str]) -> int:
     """Run one hook for the container whose state is on stdin; returns the exit code and prints to stderr only."""
     name, rest, problem = split_arguments(arguments)
     if problem:  # a newer spec's hook on an older host must not keep containers from starting
@@ -76,7 +84,7 @@ def run_hook(arguments: Sequence[str]) -> int:
     return FAILED
 
 
-def split_arguments(arguments: Sequence[str]) -> tuple[str, list[str], str]:
+def split_arguments(arguments: list[str]) -> tuple[str, list[str], str]:
     """(hook, its words, why there is none)."""
     rest = list(arguments)
     while rest and rest[0].partition("=")[0] in BEFORE_HOOK:
@@ -90,7 +98,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[str, list[str], str]:
     return "", [], f"there is no {kind} {name!r} in this version of ctk"
 
 
-def _run_named(name: str, rest: Sequence[str]) -> int:
+def _run_named(name: str, rest: list[str]) -> int:
     def warn(text: str) -> None:
         tell(f"{name}: warning: {text}")
 
@@ -106,10 +114,11 @@ def _run_named(name: str, rest: Sequence[str]) -> int:
         return DONE
     root = find_root(read_state(options.container_spec))
     os.chdir("/")  # until now a relative path was the caller's; from now on there is none
-    return _run_all(hooks, open_rootfs(root), options, warn)
+    with open_rootfs(root) as rootfs:
+        return _run_all(hooks, rootfs, options, warn)
 
 
-def _run_all(hooks: Sequence[Hook], rootfs: Rootfs, options: Options, warn: Warn) -> int:
+def _run_all(hooks: tuple[Hook, ...], rootfs: Rootfs, options: Options, warn: Warn) -> int:
     """One hook's failure hides no other's."""
     code = DONE
     for hook in hooks:

@@ -3,6 +3,8 @@
 The program comes from the host, sealed in memory, so that nothing of the image is run and the image cannot reach it.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os
@@ -14,8 +16,12 @@ from ctk.inject import syscalls
 from ctk.inject.confine import FAILED, FAILURE_MARK, run_confined
 from ctk.inject.faults import InjectFault, Skipped, cause_of, fault_of, is_in_user_namespace, printable
 from ctk.inject.loader_files import write_loader_files
-from ctk.inject.options import Options, Warn
+from ctk.inject.options import Options
 from ctk.inject.rootfs import Descriptor, Rootfs
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.options import Warn
 
 ARGUMENTS = ("ldconfig", "-f", "/etc/ld.so.conf", "-C", "/etc/ld.so.cache")
 TEMPORARY_FILES = ("/etc/ld.so.cache~", "/var/cache/ldconfig/aux-cache~")

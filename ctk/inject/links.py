@@ -1,12 +1,18 @@
 """Makes the links of a spec below a container's root, each in one step; it follows none that the image put there."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 
 from ctk.inject.faults import InjectFault, fault_of
-from ctk.inject.options import Options, Warn
+from ctk.inject.options import Options
 from ctk.inject.rootfs import Rootfs, entry_status, refuse_kernel_file_system, split_path, temporary_name
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.options import Warn
 
 
 def create_links(rootfs: Rootfs, options: Options, warn: Warn) -> None:

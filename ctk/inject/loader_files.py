@@ -3,10 +3,8 @@
 Their names are fixed, and a file that is right already is not written: however often a container starts, nothing grows.
 """
 
-import fnmatch
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
 
 from ctk.inject.faults import InjectFault
 from ctk.inject.rootfs import Rootfs
@@ -35,7 +33,7 @@ class LoaderConfiguration:
         self.includes_drop_ins = includes_drop_ins
 
 
-def write_loader_files(rootfs: Rootfs, folders: Sequence[str]) -> list[str]:
+def write_loader_files(rootfs: Rootfs, folders: list[str]) -> list[str]:
     """Make the loader look into the folders; returns those that ldconfig has to be told of as arguments."""
     check_folders(folders)
     if rootfs.has(MUSL_MARKER):
@@ -48,11 +46,11 @@ def write_loader_files(rootfs: Rootfs, folders: Sequence[str]) -> list[str]:
         rootfs.write(DRIVER_FILE, _lines(unknown))
     else:
         rootfs.remove(DRIVER_FILE)
-    rootfs.write(SYSTEM_FILE, _lines(system_folders(rootfs)))
+    rootfs.write(SYSTEM_FILE, _lines(list(system_folders(rootfs))))
     return [] if configuration.includes_drop_ins else unknown
 
 
-def check_folders(folders: Sequence[str]) -> None:
+def check_folders(folders: list[str]) -> None:
     """A folder is one word of ld.so.conf, and no option of ldconfig."""
     for folder in folders:
         if not folder.startswith("/") or any(character.isspace() or character in ":,#=" for character in folder):
@@ -91,17 +89,19 @@ def read_configuration(rootfs: Rootfs) -> LoaderConfiguration:
 def _reads_drop_ins(rootfs: Rootfs) -> bool:
     text = (rootfs.read(MAIN_FILE, FILE_LIMIT_BYTES) or b"").decode("utf-8", "replace")
     patterns = [posixpath.join("/etc", value) for word, value in _parse(text) if word == "include"]
-    return any(fnmatch.fnmatchcase(SYSTEM_FILE, pattern) for pattern in patterns)
+    return any(matches(SYSTEM_FILE, pattern) for pattern in patterns)
 
 
-def _parse(text: str) -> Iterator[tuple[str, str]]:
+def _parse(text: str) -> list[tuple[str, str]]:
     """Glibc's elf/ldconfig.c, parse_conf: `include PATTERN…`, else one folder a line; `hwcap` lines are ignored."""
+    found = []
     for line in text.splitlines():
         words = line.partition("#")[0].split()
         if words and words[0] == "include":
-            yield from (("include", word) for word in words[1:])
+            found += [("include", word) for word in words[1:]]
         elif words and words[0] != "hwcap":
-            yield "folder", words[0].partition("=")[0]
+            found.append(("folder", words[0].partition("=")[0]))
+    return found
 
 
 def _expand(rootfs: Rootfs, folder: str, pattern: str) -> list[str]:
@@ -109,11 +109,21 @@ def _expand(rootfs: Rootfs, folder: str, pattern: str) -> list[str]:
     place, name_pattern = posixpath.split(posixpath.join(folder, pattern))
     if not any(character in name_pattern for character in "*?["):
         return [posixpath.join(place, name_pattern)]
-    names = fnmatch.filter(rootfs.list_folder(place), name_pattern)
-    return [posixpath.join(place, name) for name in names if not name.startswith(".")]
+    names = [name for name in rootfs.list_folder(place) if not name.startswith(".") and matches(name, name_pattern)]
+    return [posixpath.join(place, name) for name in names]
 
 
-def _write_musl_path(rootfs: Rootfs, folders: Sequence[str]) -> None:
+def matches(name: str, pattern: str) -> bool:
+    """Whether a shell pattern fits. One star is what everybody has; fnmatch takes its time to load."""
+    head, star, tail = pattern.partition("*")
+    if star and not any(character in head + tail for character in "*?["):
+        return len(name) >= len(head) + len(tail) and name.startswith(head) and name.endswith(tail)
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, pattern)
+
+
+def _write_musl_path(rootfs: Rootfs, folders: list[str]) -> None:
     path = f"/etc/ld-musl-{os.uname().machine}.path"
     text = (rootfs.read(path, FILE_LIMIT_BYTES) or b"").decode("utf-8", "surrogateescape")
     present = [word for line in text.splitlines() for word in line.split(":") if word] or list(MUSL_DEFAULT)
@@ -126,5 +136,5 @@ def _clean(folder: str) -> str:
     return posixpath.normpath(folder)
 
 
-def _lines(words: Sequence[str]) -> bytes:
+def _lines(words: list[str]) -> bytes:
     return "".join(f"{word}\n" for word in words).encode("utf-8", "surrogateescape")

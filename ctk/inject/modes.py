@@ -1,11 +1,17 @@
 """Sets the mode of folders below a container's root; never of a link, nor of what belongs to the host's /dev."""
 
+from __future__ import annotations
+
 import os
 import stat
 
 from ctk.inject.faults import PERMISSION, cause_of, fault_of
-from ctk.inject.options import Options, UsageFault, Warn
+from ctk.inject.options import Options, UsageFault
 from ctk.inject.rootfs import Rootfs
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.options import Warn
 
 
 def set_modes(rootfs: Rootfs, options: Options, warn: Warn) -> None:

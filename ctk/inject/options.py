@@ -1,11 +1,15 @@
 """What a hook was asked to do: its options, read as NVIDIA's tools read them; it knows no container."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
 
 from ctk.inject.faults import InjectFault
 
-Warn = Callable[[str], None]
-"""Tells the engine's log what was left out, and why."""
+TYPE_CHECKING = False  # typing and collections.abc take longer to load than this module
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Warn = Callable[[str], None]
+    """Tells the engine's log what was left out, and why."""
 
 DEFAULT_LDCONFIG = "/sbin/ldconfig"
 DEFAULT_COMPAT_ROOT = "/usr/local/cuda/compat"
@@ -60,7 +64,7 @@ class Options:
         self.container_spec = last(CONTAINER_SPEC)
 
 
-def parse_options(words: Sequence[str], known: Sequence[str], warn: Warn) -> Options:
+def parse_options(words: list[str], known: tuple[str, ...], warn: Warn) -> Options:
     """The words after the hook's name. One or two dashes, `--name value` or `--name=value`."""
     values: dict[str, list[str]] = {}
     names = (*known, *EVERYWHERE)

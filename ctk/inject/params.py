@@ -3,19 +3,24 @@
 The copy lies in memory, is made read-only before it is put in place, and leaves no folder behind.
 """
 
+from __future__ import annotations
+
 import errno
 import os
-import re
 
 from ctk.inject import syscalls
 from ctk.inject.faults import InjectFault, Skipped, cause_of, fault_of
-from ctk.inject.options import Options, Warn
+from ctk.inject.options import Options
 from ctk.inject.rootfs import NEW_FILE, Descriptor, Rootfs, read_all, read_regular
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.options import Warn
 
 FOLDER = "/proc/driver/nvidia"
 FILE = f"{FOLDER}/params"
 LIMIT_BYTES = 1 << 16
-ALLOWED = re.compile(r"^ModifyDeviceFiles: 1$", re.MULTILINE)
+ALLOWED, FORBIDDEN = "ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"
 FLAGS = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
 COPY = "params"
 
@@ -23,9 +28,10 @@ COPY = "params"
 def hide_device_modification(rootfs: Rootfs, _options: Options, warn: Warn) -> None:
     """Nothing to do where the host's driver says no already, or is not loaded."""
     text = read_host_params()
-    if text is None or not ALLOWED.search(text):
+    lines = text.split("\n") if text is not None else []
+    if ALLOWED not in lines:
         return
-    changed = ALLOWED.sub("ModifyDeviceFiles: 0", text).encode()
+    changed = "\n".join(FORBIDDEN if line == ALLOWED else line for line in lines).encode("utf-8", "surrogateescape")
     try:
         if _is_changed(rootfs, changed):
             return

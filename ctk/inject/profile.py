@@ -1,11 +1,17 @@
 """Writes the application profile that tells NVIDIA's EGL which of the GPUs the container may see."""
 
+from __future__ import annotations
+
 import os
 import stat
 
 from ctk.inject.faults import fault_of
-from ctk.inject.options import Options, Warn
+from ctk.inject.options import Options
 from ctk.inject.rootfs import Rootfs
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.options import Warn
 
 PROFILE_FOLDER = "/etc/nvidia/nvidia-application-profiles-rc.d"
 PROFILE_FILE = f"{PROFILE_FOLDER}/10-container.conf"

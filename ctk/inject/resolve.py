@@ -5,14 +5,19 @@ descriptor. The image and, through volumes, other processes decide what the path
 up, so nothing here or above it uses a path twice.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
-from collections.abc import Callable
 
 from ctk.inject.syscalls import RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, openat2
 
-Resolver = Callable[[int, str, bool], int]
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Resolver = Callable[[int, str, bool], int]
 
 LINK_LIMIT = 40
 """As the kernel's MAXSYMLINKS."""

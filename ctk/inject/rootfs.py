@@ -3,14 +3,20 @@
 No path string below the root is ever given to a call that would resolve it from the host's root.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import posixpath
 import stat
 
 from ctk.inject.faults import InjectFault, fault_of
-from ctk.inject.resolve import PATH_ONLY, Resolver, choose_resolver
+from ctk.inject.resolve import PATH_ONLY, choose_resolver
 from ctk.inject.syscalls import filesystem_type
+
+TYPE_CHECKING = False  # as in ctk.inject.options
+if TYPE_CHECKING:
+    from ctk.inject.resolve import Resolver
 
 KERNEL_FILE_SYSTEMS = {
     0x9FA0: "proc",
@@ -57,6 +63,12 @@ class Rootfs:
         self.path = path
         self.descriptor = descriptor
         self._resolve = resolve
+
+    def __enter__(self) -> Rootfs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
 
     def find(self, path: str, *, follow: bool = True) -> Descriptor:
         """Where a path leads, as an O_PATH descriptor; FileNotFoundError and its kin as open(2) has them."""

@@ -1,9 +1,8 @@
 """Where the root of the container is that is being started: from the state that the engine hands to every hook."""
 
-import json
 import os
-from collections.abc import Mapping
 
+from ctk.inject.document import parse_document
 from ctk.inject.faults import InjectFault, cause_of
 from ctk.inject.rootfs import read_all
 
@@ -37,7 +36,7 @@ def find_root(state: bytes) -> str:
     return os.path.normpath(root)
 
 
-def _read_config(path: str) -> Mapping[str, object]:
+def _read_config(path: str) -> dict[str, object]:
     try:
         return _parse(_read_file(path), path)
     except OSError as error:
@@ -52,24 +51,24 @@ def _read_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _parse(content: bytes, name: str) -> Mapping[str, object]:
+def _parse(content: bytes, name: str) -> dict[str, object]:
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        document = parse_document(content)
+    except ValueError as error:
         raise InjectFault(f"cannot read {name}: it is no JSON document ({error})") from error
     if not isinstance(document, dict):
         raise InjectFault(f"cannot read {name}: it is no JSON object")
     return document
 
 
-def _section(document: Mapping[str, object], key: str, name: str) -> Mapping[str, object]:
+def _section(document: dict[str, object], key: str, name: str) -> dict[str, object]:
     value = document.get(key)
     if not isinstance(value, dict):
         raise InjectFault(f"cannot read {name}: {key!r} is no object")
     return value
 
 
-def _text(document: Mapping[str, object], key: str, name: str) -> str:
+def _text(document: dict[str, object], key: str, name: str) -> str:
     value = document.get(key)
     if value is None:
         return ""

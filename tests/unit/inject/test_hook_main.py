@@ -15,7 +15,7 @@ from tests.unit.inject.container import CHECKOUT, Container
 pytestmark = pytest.mark.real
 
 SCRIPT = CHECKOUT / "ctk/inject/hook_main.py"
-SLOW = {"typing", "argparse", "dataclasses", "click", "subprocess", "logging", "pathlib", "importlib.metadata", "site"}
+SLOW = {"typing", "re", "enum", "json", "collections", "functools", "fnmatch", "argparse", "dataclasses", "subprocess"}
 SHOW_MODULES = """
 import sys, os
 real = os._exit
