@@ -3,13 +3,16 @@
 import re
 
 from ctk.facts import Unknown
-from ctk.facts.cgroups import HYBRID, V1, V2, Cgroups, ContainerScope, ManagerReload
+from ctk.facts.cgroups import HYBRID, V1, V2, Cgroups, ContainerScope, ManagerReload, missing_links
 from ctk.facts.device_nodes import DeviceNodes
+from ctk.facts.toolkit import ToolBinary
 from ctk.host import Host
 from ctk.host.processes import format_time
+from ctk.host.programs import collect_version, find_program
 from ctk.host.reading import try_exists, try_read_text, unknown_from
 
 FOLDER = "/sys/fs/cgroup"
+RUNTIMES = ("runc", "crun")
 SYSTEMD_LIBRARIES = (
     "/usr/lib/systemd",
     "/usr/lib64/systemd",
@@ -49,18 +52,16 @@ def collect_cgroups(host: Host, nodes: DeviceNodes | Unknown) -> Cgroups:
         controllers=_collect_controllers(host, mode),
         systemd_version=systemd,
         device_programs=_collect_device_programs(host, mode),
+        runtimes=tuple(_collect_runtime(host, name) for name in RUNTIMES),
         reloads=collect_reloads(host) if at_risk else None,
         scopes=collect_scopes(host, mode) if at_risk else None,
     )
 
 
-def missing_links(nodes: DeviceNodes) -> tuple[str, ...]:
-    """The names below /dev/char that NVIDIA's nodes should have and have not."""
-    if isinstance(nodes.nodes, Unknown) or isinstance(nodes.links, Unknown):
-        return ()
-    present = {link.path.rpartition("/")[2] for link in nodes.links or ()}
-    wanted = [f"{node.major}:{node.minor}" for node in nodes.nodes if node.is_device and "/dri/" not in node.path]
-    return tuple(name for name in wanted if name not in present)
+def _collect_runtime(host: Host, name: str) -> ToolBinary:
+    path = find_program(host, (name,))
+    version = collect_version(host, path) if isinstance(path, str) else path
+    return ToolBinary(name=name, path=path, version=version, executable=isinstance(path, str))
 
 
 def collect_mode(host: Host) -> str | None | Unknown:

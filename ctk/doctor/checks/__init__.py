@@ -1,14 +1,19 @@
 """ALL_CHECKS: every check, in the order of the layers; an explicit tuple, one line for each module of rows."""
 
+from ctk.doctor.checks.cgroup_rows import CGROUP_CHECKS
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
+from ctk.doctor.checks.containerd_rows import CONTAINERD_CHECKS
+from ctk.doctor.checks.crio import CRIO_CHECKS
 from ctk.doctor.checks.cuda import CUDA_CHECKS
 from ctk.doctor.checks.device_rows import DEVICE_CHECKS
+from ctk.doctor.checks.docker_rows import DOCKER_CHECKS
 from ctk.doctor.checks.driver import DRIVER_CHECKS
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
 from ctk.doctor.checks.driver_params import DRIVER_PARAMETER_CHECKS
 from ctk.doctor.checks.driver_probes import DRIVER_PROBE_CHECKS, PCI_COUNT_CHECKS
 from ctk.doctor.checks.driver_setup import DRIVER_SETUP_CHECKS
 from ctk.doctor.checks.driver_version_rows import DRIVER_VERSION_CHECKS
+from ctk.doctor.checks.engines import ANY_CHECKS, PODMAN_CHECKS
 from ctk.doctor.checks.fabric_rows import FABRIC_CHECKS
 from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
 from ctk.doctor.checks.host_module_rows import HOST_MODULE_CHECKS
@@ -62,6 +67,12 @@ ALL_CHECKS: tuple[Check, ...] = (
     *CUDA_CHECKS,
     *TOOLKIT_CHECKS,
     *TOOLKIT_CONFIG_CHECKS,
+    *ANY_CHECKS,
+    *DOCKER_CHECKS,
+    *CONTAINERD_CHECKS,
+    *CRIO_CHECKS,
+    *PODMAN_CHECKS,
+    *CGROUP_CHECKS,
     *SECURITY_CHECKS,
     *JETSON_CHECKS,
     *WSL_CHECKS,
