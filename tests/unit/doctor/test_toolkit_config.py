@@ -203,7 +203,7 @@ ROWS = [
         "allowed",
         config(make_value(LDCONFIG, "/usr/sbin/ldconfig"), make_value(ALLOW, True)),
         "warn",
-        "an ldconfig of their own",
+        "without an @",
     ),
     Row("toolkit.ldconfig", "wrong-type", config(make_value(LDCONFIG, None)), "skip"),
     Row("toolkit.root", "host", make_snapshot(), "pass"),
