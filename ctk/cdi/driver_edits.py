@@ -19,6 +19,7 @@ from ctk.facts.cdi_spec import SpecEdits, SpecMount
 from ctk.facts.driver_root import DriverRoot, LibraryFile
 
 PLACES_SHOWN = 12
+CONTAINER_REMEDY = "A driver container has its own: add --driver-root=/run/nvidia/driver."
 
 
 def check_libraries(facts: DriverRoot) -> str:
@@ -26,7 +27,8 @@ def check_libraries(facts: DriverRoot) -> str:
     places = [place if place.startswith("/etc/ld.so.cache") else f"{place}/" for place in facts.searched]
     where = ", ".join(join_root(facts.driver_root, place.replace("//", "/")) for place in places[:PLACES_SHOWN])
     more = f" and {len(places) - PLACES_SHOWN} more folders" if len(places) > PLACES_SHOWN else ""
-    hint = f"Looked in: {where}{more}. Name their folder with --library-search-path. Nothing was written."
+    remedy = CONTAINER_REMEDY if facts.has_container_root else "Name their folder with --library-search-path."
+    hint = f"Looked in: {where}{more}. {remedy} Nothing was written."
     if facts.library_fault:
         raise CtkError(
             f"cannot find the driver's libraries below {facts.driver_root}: {facts.library_fault}",
@@ -144,4 +146,5 @@ def _links(libraries: Iterable[LibraryFile]) -> tuple[str, ...]:
         plain = library.name.partition(".so")[0] + ".so"
         if plain in by_name and plain != library.soname:
             links.append(f"{library.soname or library.name}::{library.folder}/{plain}")
-    return tuple(dict.fromkeys(links))
+    by_place = {link.partition("::")[2]: link for link in reversed(links)}  # the first for a place counts
+    return tuple(dict.fromkeys(link for link in links if by_place[link.partition("::")[2]] == link))

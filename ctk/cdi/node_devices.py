@@ -110,9 +110,10 @@ def wsl_parts(facts: DriverRoot, request: GenerateRequest) -> Parts:
     """The device of WSL 2 and the files of NVIDIA's driver store."""
     _require_nodes(facts, facts.nodes)
     if facts.wsl is None or facts.wsl.dxcore is None:
-        raise NotApplicable(
-            f"there is nothing to describe: {WSL_LIBRARY} is neither in {WSL_FOLDER}/lib nor in the loader's cache",
+        raise CtkError(
+            f"cannot describe the GPU: {WSL_LIBRARY} is neither in {WSL_FOLDER}/lib nor in the loader's cache",
             hint="This is WSL 2's own library: wsl --update in Windows. Nothing was written.",
+            code="libraries",
         )
     _require_ids(request, (ALL,))
     store, left_out = _choose_store(facts.wsl.stores)
@@ -128,9 +129,14 @@ def wsl_parts(facts: DriverRoot, request: GenerateRequest) -> Parts:
 
 
 def _choose_store(stores: Iterable[WslStore]) -> tuple[WslStore, list[LeftOut]]:
-    """The newest store that has NVIDIA's libcuda; others belong to another maker's GPU, or to an older driver."""
+    """The newest store that has NVIDIA's libcuda; others are of other devices, or of an older driver."""
     rows = tuple(stores)
     own = [store for store in rows if WSL_MARK in store.files]
+    if not any(name in WSL_FILES for store in rows for name in store.files):
+        raise NotApplicable(
+            "there is nothing to describe: Windows has no NVIDIA driver for this WSL 2",
+            hint="If there is an NVIDIA GPU: install its driver in Windows. Nothing was written.",
+        )
     if not own:
         names = ", ".join(store.path for store in rows) or f"nothing below {WSL_FOLDER}/drivers"
         raise CtkError(
@@ -139,7 +145,7 @@ def _choose_store(stores: Iterable[WslStore]) -> tuple[WslStore, list[LeftOut]]:
             code="libraries",
         )
     best = max(own, key=lambda store: (store.changed_at, store.path))
-    reasons = {True: f"an older store than {best.path}", False: f"it holds no {WSL_MARK}: another maker's driver"}
+    reasons = {True: f"an older store than {best.path}", False: f"it holds no {WSL_MARK}"}
     others = [LeftOut("folder", store.path, reasons[store in own]) for store in rows if store != best]
     return best, others
 

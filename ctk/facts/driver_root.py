@@ -163,6 +163,7 @@ class DriverRoot(Record):
     files: tuple[FoundFile, ...] = ()  # others that a mode asks for
     nvgpu: bool = False  # NVML names a GPU that is part of the processor (nvgpu, Thor)
     has_nvml: bool = False  # the library is there
+    has_container_root: bool = False  # there is a driver container's root, and it is not the one looked at
     tegra: Tegra | None = None
     wsl: Wsl | None = None
 

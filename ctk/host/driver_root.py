@@ -37,6 +37,8 @@ from ctk.record import Record
 
 DATA_FOLDERS = "/usr/local/share:/usr/share"
 """XDG_DATA_DIRS where it is not set (XDG Base Directory Specification)."""
+CONTAINER_ROOT = "/run/nvidia/driver"
+"""Where the GPU Operator's driver container has its own root."""
 MIG_CAPS = "/dev/nvidia-caps/nvidia-cap*"
 
 
@@ -64,7 +66,7 @@ def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None
     architecture = _architecture(host)
     search = LibrarySearch(root, architecture, query.library_folders)
     wsl = collect_wsl(root, search.cached()) if query.mode in ("auto", WSL) else None
-    is_wsl = wsl is not None and wsl.dxcore is not None
+    is_wsl = wsl is not None and (wsl.dxcore is not None or _has_only_dxg(host, query.dev_root))
     gpus = _gpus(host, query, is_wsl, ask_library)
     marks = ModeMarks(is_wsl, query.mode == "auto" and is_tegra(host), gpus.has_library, gpus.nvgpu)
     mode = choose_mode(marks) if query.mode == "auto" else query.mode
@@ -84,6 +86,7 @@ def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None
         other_nodes=found.others,
         nvgpu=gpus.nvgpu,
         has_nvml=gpus.has_library,
+        has_container_root=query.driver_root == "/" and try_exists(host, f"{CONTAINER_ROOT}/usr") is True,
         wsl=wsl if mode == WSL else None,
         files=tuple(_found(host, root, query.driver_root, FILE_PATTERNS.get(mode, ()))),
     )
@@ -91,6 +94,12 @@ def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None
         csv = CsvQuery(query.csv_folder, query.csv_files, query.csv_ignored)
         return facts._replace(tegra=collect_tegra(host, root, query.dev_root, csv))
     return _with_driver_files(host, root, search, query, facts) if mode in (NVML, MANAGEMENT) else facts
+
+
+def _has_only_dxg(host: Host, dev_root: str) -> bool:
+    """WSL's device without its library. A virtual machine may have the device too, with a driver of its own."""
+    device = try_exists(host, f"{dev_root.rstrip('/')}/dev/dxg")
+    return device is True and try_exists(host, "/proc/driver/nvidia/version") is not True
 
 
 def _root_host(host: Host, driver_root: str) -> Host:

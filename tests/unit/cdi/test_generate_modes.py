@@ -1,5 +1,6 @@
 """The other modes: what each describes, under a kind of its own, and what it says when there is nothing of the sort."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from ctk.cdi.generate import Generated, LeftOut
 from ctk.errors import CtkError, NotApplicable
 from ctk.facts.cdi_spec import SpecEdits
-from tests.driver_tree import FOLDER, VERSION, DriverTree, make_plain_driver
+from tests.driver_tree import FOLDER, VERSION, X86_64, DriverTree, make_plain_driver
 
 CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 TEGRA = "/usr/lib/aarch64-linux-gnu/tegra"
@@ -243,9 +244,22 @@ def test_f77_wsl_uses_the_store_with_nvidias_files(tree: DriverTree) -> None:
         *("--folder", STORE, "--folder", "/usr/lib/wsl/lib"),
     )
     (row,) = generated.left_out
-    assert row == LeftOut(
-        "folder", "/usr/lib/wsl/drivers/iigd_dch.inf_amd64_0", "it holds no libcuda.so.1.1: another maker's driver"
-    )
+    assert row == LeftOut("folder", "/usr/lib/wsl/drivers/iigd_dch.inf_amd64_0", "it holds no libcuda.so.1.1")
+
+
+def test_f77_library_of_wsl_by_the_cache_alone_or_not_at_all(tree: DriverTree) -> None:
+    place = make_wsl(tree).folder / "usr/lib/wsl/lib/libdxcore.so"
+    place.rename(tree.put("/opt/wsl/libdxcore.so"))
+    with pytest.raises(CtkError, match=r"libdxcore\.so is neither in /usr/lib/wsl/lib nor in the loader's cache"):
+        tree.generate()
+    tree.cache = [("libdxcore.so", "/opt/wsl/libdxcore.so", X86_64)]
+    assert "/opt/wsl/libdxcore.so" in mounts(tree.generate())
+
+
+def test_wsl_without_nvidias_driver_in_windows(tree: DriverTree) -> None:
+    shutil.rmtree(make_wsl(tree).folder / STORE.lstrip("/"))
+    with pytest.raises(NotApplicable, match="Windows has no NVIDIA driver"):
+        tree.generate()
 
 
 def test_wsl_without_a_store_is_an_error(tree: DriverTree) -> None:
