@@ -19,6 +19,7 @@ class EngineFlag(Record):
 class EngineRuntime(Record):
     """One runtime entry of an engine's files. fault: what is wrong with its program, "" if nothing.
 
+    unseen: why its program, or monitor, could not be looked at; "" = it could.
     kind: its type, as the file names it ("io.containerd.runc.v2", "oci"). monitor: CRI-O's monitor_path.
     """
 
@@ -30,6 +31,7 @@ class EngineRuntime(Record):
     systemd_cgroup: bool | None = None  # containerd's SystemdCgroup; None: it does not say
     monitor: str | None = None
     monitor_fault: str = ""
+    unseen: str = ""
 
 
 class FileFault(Record):

@@ -13,7 +13,7 @@ from ctk.host import Host
 from ctk.host.engine_daemons import add_daemon
 from ctk.host.engine_unread import collect_unread
 from ctk.host.processes import format_time
-from ctk.host.programs import find_program, program_fault
+from ctk.host.programs import find_program, look_at_program
 from ctk.host.reading import unknown_from
 
 PODMAN_DEFAULTS = "/usr/share/containers/containers.conf"
@@ -85,9 +85,12 @@ def _with_programs(host: Host, files: EngineFiles) -> EngineFiles:
 
 
 def _with_program(host: Host, runtime: EngineRuntime) -> EngineRuntime:
-    fault = program_fault(host, runtime.path) if runtime.path else ""
-    monitor = program_fault(host, runtime.monitor) if runtime.monitor else ""
+    fault = look_at_program(host, runtime.path) if runtime.path else ""
+    monitor = look_at_program(host, runtime.monitor) if runtime.monitor else ""
+    for found, path in ((fault, runtime.path), (monitor, runtime.monitor)):
+        if isinstance(found, Unknown):
+            return runtime._replace(unseen=f"{path}: {found.reason}")
     if monitor:
         other = find_program(host, MONITORS)
-        monitor += f"; {other} does" if isinstance(other, str) and monitor.endswith("does not exist") else ""
+        monitor = f"{monitor}; {other} does" if isinstance(other, str) and "does not exist" in str(monitor) else monitor
     return runtime._replace(fault=fault, monitor_fault=monitor)

@@ -82,14 +82,21 @@ def parse_version(text: str) -> str | None:
 
 
 def program_fault(host: Host, path: str) -> str:
-    """What is wrong with the program at a path, or with a name that is looked up in PATH; "" if nothing."""
+    """What is wrong with the program at a path, or with a name that is looked up in PATH; "" if nothing.
+
+    One that cannot be looked at is a fault here, because nothing can be said for it.
+    """
+    found = look_at_program(host, path)
+    return f"{path} cannot be looked at ({found.reason})" if isinstance(found, Unknown) else found
+
+
+def look_at_program(host: Host, path: str) -> str | Unknown:
+    """The same, with a program that could not be looked at apart."""
     if "/" not in path:
         found = find_program(host, (path,))
-        return (
-            program_fault(host, found)
-            if isinstance(found, str)
-            else f"there is no program {path!r} in PATH or the system's folders"
-        )
+        if found is None:
+            return f"there is no program {path!r} in PATH or the system's folders"
+        return found if isinstance(found, Unknown) else look_at_program(host, found)
     if not path.startswith("/"):
         return f"{path!r} is neither a name nor an absolute path"
     try:
@@ -97,7 +104,7 @@ def program_fault(host: Host, path: str) -> str:
     except FileNotFoundError:
         return f"{path} does not exist"
     except OSError as error:
-        return f"{path} cannot be looked at ({error.strerror})"
+        return unknown_from(error)
     if not stat.S_ISREG(mode):
         return f"{path} is not a file"
     return "" if mode & 0o111 else f"{path} is not executable"

@@ -133,6 +133,8 @@ def judge_binary(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     if not entries:
         return skipped("no runtime of NVIDIA's is registered")
     for entry in entries:
+        if entry.unseen:
+            return unseen(Unknown(entry.unseen))
         if entry.fault:
             is_default = files.default_runtime == entry.name
             every = ", and it is the default: no new pod starts" if is_default else ""

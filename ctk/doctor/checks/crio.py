@@ -90,6 +90,8 @@ def _judge_programs(item: "EngineInstallation") -> Outcome:
     default = None if isinstance(files, Outcome) else files.default_runtime
     for entry in nvidia_runtimes(item):
         source = entry.file or item.config_path
+        if entry.unseen:
+            return unseen(Unknown(entry.unseen))
         if entry.fault:
             return failed(
                 f"the runtime {entry.name!r} cannot be started: {entry.fault}",

@@ -150,6 +150,8 @@ def _judge_binary(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     if not entries:
         return skipped("no runtime of NVIDIA's is registered in its file")
     for entry in entries:
+        if entry.unseen:
+            return unseen(Unknown(entry.unseen))
         if entry.fault:
             is_default = files.default_runtime == entry.name
             every = ", and it is the default: no container starts" if is_default else ""

@@ -7,7 +7,15 @@ import pytest
 
 from ctk.facts import Unknown
 from ctk.host import LocalHost
-from ctk.host.programs import collect_version, find_program, is_executable, parse_version, why_not_trusted
+from ctk.host.programs import (
+    collect_version,
+    find_program,
+    is_executable,
+    look_at_program,
+    parse_version,
+    program_fault,
+    why_not_trusted,
+)
 from tests.conftest import NOBODY, AsNobody
 from tests.unit.host.trees import PROGRAM, Link, Program, plant
 
@@ -129,3 +137,18 @@ def test_link_in_a_folder_of_everybody_is_not_followed_to_a_program(tmp_path: Pa
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open/link").symlink_to(make_program(tmp_path, "echo 1.0"))
     assert why_not_trusted(LocalHost(), f"{tmp_path}/open/link") == f"{tmp_path}/open can be changed by others"
+
+
+@pytest.mark.parametrize("path", ["/opt/bin/runtime", "runtime"])
+def test_a_program_that_may_not_be_looked_at_is_neither_good_nor_bad(
+    tmp_path: Path, as_nobody: AsNobody, path: str
+) -> None:
+    host = plant(tmp_path / "host", {"/opt/bin/runtime": Program("#!/bin/sh\n"), "/usr/bin/x": ""})
+    for folder in ("opt", "usr"):
+        (tmp_path / "host" / folder).chmod(0)
+    found = as_nobody(look_at_program, host, path)
+    for folder in ("opt", "usr"):
+        (tmp_path / "host" / folder).chmod(0o755)
+    assert found == Unknown("permission denied")
+    assert look_at_program(host, "/opt/bin/runtime") == program_fault(host, "/opt/bin/runtime") == ""
+    assert look_at_program(host, "nowhere") == program_fault(host, "nowhere")
