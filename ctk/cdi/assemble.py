@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ctk.cdi.edits import in_order, merge, without
 from ctk.cdi.gpu_devices import BuiltDevice
+from ctk.cdi.hooks import HookWork, build_hooks, unite
 from ctk.cdi.modes import kind_of
 from ctk.cdi.older import fit_version
 from ctk.cdi.request import ALL, COHERENT, Generated, GenerateRequest, LeftOut
@@ -32,15 +33,22 @@ def assemble(mode: str, request: GenerateRequest, parts: Parts, version: str) ->
 
 def _build(kind: str, devices: Iterable[BuiltDevice], parts: Parts, request: GenerateRequest) -> CdiSpec:
     common = in_order(merge((parts.common,)))
+    rows = tuple(devices)
     edits_by_name: dict[str, SpecEdits] = {}
-    for device in devices:
-        edits = without(in_order(merge((device.edits,))), common)
+    for device in rows:
+        edits = _finish(device.edits, device.work, common, request)
         for name in device.names:
             edits_by_name.setdefault(name, edits)
     if parts.with_all and not request.no_all_device and ALL not in edits_by_name:
-        edits_by_name[ALL] = in_order(merge(dict.fromkeys(edits_by_name.values())))
-    rows = tuple(SpecDevice(name, edits_by_name[name]) for name in sorted(edits_by_name))
-    return CdiSpec("", kind, rows, common)
+        united = merge(device.edits for device in rows)
+        edits_by_name[ALL] = _finish(united, unite(device.work for device in rows), common, request)
+    named = tuple(SpecDevice(name, edits_by_name[name]) for name in sorted(edits_by_name))
+    return CdiSpec("", kind, named, common)
+
+
+def _finish(edits: SpecEdits, work: HookWork, common: SpecEdits, request: GenerateRequest) -> SpecEdits:
+    """With the hook for its work, in order, without what every device gets anyway."""
+    return without(in_order(edits._replace(hooks=build_hooks(work, request.hooks))), common)
 
 
 def _by_coherence(kind: str, request: GenerateRequest, parts: Parts) -> Iterable[tuple[str, CdiSpec]]:

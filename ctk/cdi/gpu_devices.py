@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ctk.cdi.capabilities import wants_node
 from ctk.cdi.edits import additional_gids, join_root, make_node
-from ctk.cdi.hooks import HookWork, build_hooks
+from ctk.cdi.hooks import HookWork
 from ctk.cdi.request import (
     ALL,
     INDEX,
@@ -47,11 +47,15 @@ class Choice(Record):
 
 
 class BuiltDevice(Record):
-    """A device under all its names. coherent: for GPUs, whether it shares the processor's page tables."""
+    """A device under all its names. coherent: for GPUs, whether it shares the processor's page tables.
+
+    work: what its hook has to do; the hook itself is not among the edits yet.
+    """
 
     names: tuple[str, ...]
     edits: SpecEdits
     coherent: bool | None = None
+    work: HookWork = HookWork()
 
 
 def choose_devices(gpus: Iterable[RootGpu], ids: Iterable[str]) -> tuple[Choice, ...]:
@@ -108,9 +112,9 @@ def build_devices(
             continue
         names = tuple(_names(choice, request.name_strategies, left_out))
         if names:
-            edits = _device_edits(facts, request, choice, by_path, left_out)
+            edits, work = _device_edits(facts, request, choice, by_path, left_out)
             coherent = choice.gpu.coherent is True if choice.mig is None else None
-            built.append(BuiltDevice(names, edits, coherent))
+            built.append(BuiltDevice(names, edits, coherent, work))
     if not built:
         _refuse_all(left_out)
     return tuple(built), left_out
@@ -178,7 +182,7 @@ def _device_edits(
     choice: Choice,
     by_path: dict[str, DeviceFile],
     left_out: list[LeftOut],
-) -> SpecEdits:
+) -> tuple[SpecEdits, HookWork]:
     paths = [f"/dev/nvidia{choice.gpu.minor}"]
     if choice.mig is not None:
         paths += [f"{CAPS}{choice.mig.gpu_cap}", f"{CAPS}{choice.mig.compute_cap}"]
@@ -188,11 +192,11 @@ def _device_edits(
     links = tuple(_drm_links(choice.gpu, paths)) if len(nodes) > 1 else ()
     folders = {node.path.rpartition("/")[0] for node in nodes} - {"/dev"}
     work = HookWork(link_groups=(links,), chmod_folders=tuple(sorted(folders)))
-    return SpecEdits(
+    edits = SpecEdits(
         device_nodes=tuple(make_node(facts, node) for node in nodes),
-        hooks=build_hooks(work, request.hooks),
         additional_gids=() if request.has_flag(NO_ADDITIONAL_GIDS) else additional_gids(nodes),
     )
+    return edits, work
 
 
 def _drm_paths(

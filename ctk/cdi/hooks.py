@@ -1,6 +1,6 @@
 """The hooks of a generated spec: one call of ctk's own for all work, or one of NVIDIA's for each task; pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ctk.cdi.request import (
     APPLY,
@@ -35,6 +35,14 @@ class HookWork(Record):
     disable_nodes: bool = False
     profile: bool = False
     chmod_folders: tuple[str, ...] = ()
+
+
+def unite(works: Iterable[HookWork]) -> HookWork:
+    """The links and folders of all of these devices, for one hook instead of one for each."""
+    rows = tuple(works)
+    groups = dict.fromkeys(group for work in rows for group in work.link_groups if group)
+    folders = sorted({folder for work in rows for folder in work.chmod_folders})
+    return HookWork(link_groups=tuple(groups), chmod_folders=tuple(folders))
 
 
 def build_hooks(work: HookWork, request: HookRequest) -> tuple[SpecHook, ...]:

@@ -4,12 +4,15 @@ The host: three GPUs (minors 0, 3 and 2), GPU 1 in MIG mode with two devices, dr
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ctk.cdi.document import render_yaml
 from ctk.cdi.generate import Generated
 from ctk.cdi.request import SEPARATE, HookRequest
 from ctk.facts.cdi_spec import SpecEdits
+from tests.conftest import GoldenCheck
 from tests.driver_tree import FOLDER, VERSION, DriverTree
 
 DIFFERENT = (
@@ -176,6 +179,17 @@ def test_links(tree: DriverTree) -> None:
     assert edits_of(generated, "1:0").hooks == ()
 
 
+def test_all_has_one_hook_for_the_links_of_all_gpus(tree: DriverTree) -> None:
+    generated = tree.generate()
+    assert len(edits_of(generated, "all").hooks) == 1
+    assert links(edits_of(generated, "all")) == [
+        *links(edits_of(generated, "0")),
+        *links(edits_of(generated, "2")),
+    ]
+    separate = tree.generate(hooks=HookRequest(form=SEPARATE))
+    assert len(edits_of(separate, "all").hooks) == 2
+
+
 def test_separate_hooks_are_those_of_nvidia_ctk(tree: DriverTree) -> None:
     hooks = tree.generate(hooks=HookRequest(form=SEPARATE, ldconfig_path="/sbin/ldconfig.real")).spec.edits.hooks
     assert {(hook.name, hook.path, hook.env) for hook in hooks} == {
@@ -218,6 +232,23 @@ def test_the_same_driver_below_a_driver_root_differs_in_the_hosts_paths_only(tmp
     for before, after in zip(plain.devices, below.devices, strict=True):
         assert [node.path for node in after.edits.device_nodes] == [node.path for node in before.edits.device_nodes]
         assert all(node.host_path == f"/run/nvidia/driver{node.path}" for node in after.edits.device_nodes)
+
+
+CASES = Path(__file__).parents[2] / "cases" / "cdi"
+REQUESTS: dict[str, dict[str, Any]] = {
+    "three-gpus": {},
+    "separate-hooks": {"hooks": HookRequest(form=SEPARATE), "name_strategies": ("type-index",)},
+    "compute-utility": {"capabilities": ("compute", "utility"), "device_ids": ("0",)},
+    "older-engine": {"max_version": "0.4.0", "device_ids": ("0", "1:1")},
+}
+
+
+@pytest.mark.parametrize("driver_root", ["/", "/run/nvidia/driver"])
+@pytest.mark.parametrize("case", REQUESTS)
+def test_whole_file(tmp_path: Path, case: str, driver_root: str, assert_golden: GoldenCheck) -> None:
+    spec = make_host(tmp_path / "host", driver_root).generate(**REQUESTS[case]).spec
+    name = "spec.yaml" if driver_root == "/" else "below-a-driver-root.yaml"
+    assert_golden(CASES / case / name, render_yaml(spec))
 
 
 def test_two_runs_are_the_same(tree: DriverTree) -> None:
