@@ -199,6 +199,7 @@ CUDA_CHECKS: tuple[Check, ...] = (
         needs=(
             "driver.uvm-loaded",
             "device.uvm-nodes",
+            "device.major-current",
             "lib.core",
             "fabric.gpu-state",
             "driver.version-mismatch",

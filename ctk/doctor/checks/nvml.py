@@ -212,6 +212,9 @@ NVML_CHECKS: tuple[Check, ...] = (
         needs=(
             "lib.nvml-loadable",
             "device.control-node",
+            "device.gpu-nodes",
+            "device.major-current",
+            "device.dev-mount",
             "driver.version-mismatch",
             "driver.module-loaded",
             "vgpu.guest-driver",
@@ -230,7 +233,7 @@ NVML_CHECKS: tuple[Check, ...] = (
         reads="NVML's list of GPUs, and the GPUs that the bus shows bound to the driver",
         rule="fail for each GPU that is bound and not in the list",
         source="NVML API reference, nvmlDeviceGetCount; derived",
-        needs=("nvml.init", "driver.proc-gpu-count", "pci.fell-off-bus", "driver.rm-init-failed"),
+        needs=("nvml.init", "driver.proc-gpu-count", "pci.fell-off-bus", "driver.rm-init-failed", "device.gpu-nodes"),
         explains=("Unable to determine the device handle for GPU: Unknown Error", "unknown device"),
         remedy=Remedy(
             "Look for the GPU's address in the kernel log, then switch the machine off and on; if it stays away, the "
