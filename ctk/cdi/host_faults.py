@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ctk.cdi.host_paths import HOOK, NODE, SCRIPT, NamedPath, host_paths_of_edits, places_of_edits
+from ctk.cdi.kinds import GPU_KIND
 from ctk.facts import Unknown
 from ctk.facts.cdi import INVALID, WARNING, Cdi, CdiHostPath, SpecFault
 from ctk.facts.cdi_spec import CdiSpec, SpecDeviceNode, SpecEdits
@@ -82,7 +83,7 @@ def driver_faults(spec: CdiSpec, loaded: str | None | Unknown) -> Faults:
 
 def gpu_faults(spec: CdiSpec, present: "Sequence[PresentGpu] | Unknown") -> Faults:
     """The GPUs are not those of the spec."""
-    from ctk.cdi.stale import GPU_KIND, compare_gpus
+    from ctk.cdi.stale import compare_gpus
 
     if spec.kind == GPU_KIND and not isinstance(present, Unknown):
         yield from _difference(compare_gpus(spec, present), "GPUs")
@@ -90,7 +91,7 @@ def gpu_faults(spec: CdiSpec, present: "Sequence[PresentGpu] | Unknown") -> Faul
 
 def mig_faults(spec: CdiSpec, instances: "Sequence[MigInstance] | Unknown", control: Sequence[int]) -> Faults:
     """The MIG instances are not those of the spec."""
-    from ctk.cdi.stale import GPU_KIND, compare_mig
+    from ctk.cdi.stale import compare_mig
 
     if spec.kind == GPU_KIND and not isinstance(instances, Unknown):
         yield from _difference(compare_mig(spec, instances, control, None), "MIG devices")

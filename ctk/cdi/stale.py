@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecHook
 
-GPU_KIND = "nvidia.com/gpu"
 DRIVER_LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler)\.so\.(\d+\.\d+(?:\.\d+)*)")
 VERSIONED_LIBRARY = re.compile(r"lib(?:nvidia-.+|GLX_nvidia|cuda.*)\.so\.(\d{3,}\.\d+(?:\.\d+)*)")
 DRIVER_VERSION_OPTION = "--host-driver-version"
@@ -37,12 +36,6 @@ class Difference(NamedTuple):
     def is_empty(self) -> bool:
         """Both sides agree."""
         return not self.missing and not self.stale
-
-
-def is_nvidia_kind(kind: str) -> bool:
-    """A kind of NVIDIA's, its operator's or its device plugin's."""
-    vendor = kind.partition("/")[0]
-    return vendor == "nvidia.com" or vendor.endswith(".nvidia.com")
 
 
 def driver_version_of(spec: CdiSpec) -> tuple[str, str] | None:

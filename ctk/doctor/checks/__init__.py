@@ -1,5 +1,6 @@
 """ALL_CHECKS: every check, in the order of the layers; an explicit tuple, one line for each module of rows."""
 
+from ctk.doctor.checks.cdi_rows import CDI_CHECKS
 from ctk.doctor.checks.cgroup_rows import CGROUP_CHECKS
 from ctk.doctor.checks.collector import COLLECTOR_CHECKS
 from ctk.doctor.checks.containerd_rows import CONTAINERD_CHECKS
@@ -67,6 +68,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *CUDA_CHECKS,
     *TOOLKIT_CHECKS,
     *TOOLKIT_CONFIG_CHECKS,
+    *CDI_CHECKS,
     *ANY_CHECKS,
     *DOCKER_CHECKS,
     *CONTAINERD_CHECKS,
