@@ -138,4 +138,3 @@ class ToolkitSetup:
     hooks: tuple[OciHook, ...] | Unknown = ()
     refresh: tuple[CdiRefresh, ...] | Unknown = ()
     newest_bundle: str | None | Unknown = None
-    unified_cgroups: bool | Unknown = False  # the host has only cgroup v2

@@ -11,7 +11,7 @@ from ctk.host.cdi_refresh import collect_cdi_refresh
 from ctk.host.local import SYSTEM_FOLDERS
 from ctk.host.oci_hooks import collect_oci_hooks
 from ctk.host.programs import collect_version
-from ctk.host.reading import ABSENT, try_exists, unknown_from
+from ctk.host.reading import ABSENT, unknown_from
 from ctk.host.toolkit import TOOL_FOLDERS
 from ctk.host.toolkit_in_force import Installations, collect_toolkit_config
 
@@ -26,8 +26,6 @@ SNAP_FOLDERS = ("/snap/docker/current/usr/bin", "/snap/microk8s/current/usr/bin"
 BUNDLES = "/run/containerd/io.containerd.runtime.v2.task"
 BUNDLE_HEAD_BYTES = 256
 MOST_BUNDLES = 200
-UNIFIED = "/sys/fs/cgroup/cgroup.controllers"
-"""At the root of the unified hierarchy, and nowhere else (Linux, admin-guide/cgroup-v2)."""
 
 
 def collect_toolkit_setup(
@@ -40,7 +38,6 @@ def collect_toolkit_setup(
         hooks=collect_oci_hooks(host),
         refresh=collect_cdi_refresh(host),
         newest_bundle=collect_newest_bundle(host),
-        unified_cgroups=try_exists(host, UNIFIED),
     )
 
 

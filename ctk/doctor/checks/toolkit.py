@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import version_tuple
+from ctk.doctor.checks.engine_applies import configure_command, restart_command, subject_of
 from ctk.doctor.checks.toolkit_applies import (
     CDI_HOOK,
     FOUR,
@@ -38,6 +39,7 @@ from ctk.facts.packages import RPM
 from ctk.facts.toolkit_setup import OPERATOR, SYSTEM
 
 if TYPE_CHECKING:
+    from ctk.facts.engines import EngineInstallation, EngineRuntime
     from ctk.facts.snapshot import Snapshot
     from ctk.facts.toolkit import ToolBinary
     from ctk.facts.toolkit_setup import ToolkitCopy
@@ -199,7 +201,7 @@ def check_legacy_packages(snapshot: "Snapshot") -> Outcome:
     return warned(f"retired packages are installed: {names}", *evidence, remedy=remedy)
 
 
-def check_multiple_installs(snapshot: "Snapshot") -> Outcome:
+def check_multiple_installs(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
     """The host's copy and the GPU Operator's, and which one the engines start."""
     setup = setup_of(snapshot)
     if isinstance(setup, Outcome):
@@ -207,25 +209,12 @@ def check_multiple_installs(snapshot: "Snapshot") -> Outcome:
     if isinstance(setup.copies, Unknown):
         return unseen(setup.copies)
     gone = [
-        (engine, runtime)
+        _operator_gone(engine, runtime)
         for engine, runtime in toolkit_runtimes(snapshot)
         if runtime.fault and _is_operators(runtime.path) and not _is_there(setup.copies, runtime.path)
     ]
     if gone:
-        engine, runtime = gone[0]
-        return failed(
-            f"{engine.engine} starts the GPU Operator's copy of the toolkit, which is gone: {runtime.path}",
-            *(Evidence(f"{one.engine}: {entry.fault}", entry.file or one.config_path) for one, entry in gone),
-            remedy=Remedy(
-                "Let the engine start the host's copy",
-                (
-                    Command(
-                        f"ctk runtime configure --runtime {engine.engine} --restart",
-                        restarts=(engine.unit or engine.engine,),
-                    ),
-                ),
-            ),
-        )
+        return tuple(gone)
     real = [copy for copy in setup.copies if copy.kind in (SYSTEM, OPERATOR) and RUNTIME in copy.programs]
     if len(real) > 1:
         evidence = [
@@ -236,6 +225,16 @@ def check_multiple_installs(snapshot: "Snapshot") -> Outcome:
     if isinstance(snapshot.engines, Unknown):
         return unseen(snapshot.engines)
     return passed("one copy of the toolkit is installed", *(Evidence("there", copy.folder) for copy in setup.copies))
+
+
+def _operator_gone(engine: "EngineInstallation", runtime: "EngineRuntime") -> Outcome:
+    commands = (configure_command(engine), restart_command(engine))
+    return failed(
+        f"{engine.engine} starts the GPU Operator's copy of the toolkit, which is gone: {runtime.path}",
+        Evidence(runtime.fault, runtime.file or engine.config_path),
+        subject=subject_of(engine),
+        remedy=Remedy("Let the engine start the host's copy", commands),
+    )
 
 
 def _is_operators(path: str | None) -> bool:

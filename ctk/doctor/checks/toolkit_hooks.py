@@ -44,7 +44,7 @@ def check_oci_hook_duplicate(snapshot: "Snapshot") -> Outcome:
     broken = next((hook for hook in setup.hooks if hook.program_fault), None)
     if broken is not None:
         return failed(
-            f"{names} start the hook of {broken.file} for their containers, but {broken.program_fault}",
+            f"{broken.file} names a hook for the containers of {names}, but {broken.program_fault}",
             *evidence,
             remedy=_remove(broken),
         )

@@ -54,7 +54,7 @@ TOOLKIT_CHECKS = (
         reads="mode and ELF machine of each program, the machine's own",
         rule="fail when one is not executable or is for another machine; warn when no program for CDI hooks is there",
         source="NVIDIA's container toolkit, packaging; elf(5)",
-        needs=("toolkit.installed",),
+        needs=("toolkit.installed", "toolkit.package-integrity", "toolkit.multiple-installs"),
         explains=("exec format error", "fork/exec /usr/bin/nvidia-container-runtime: permission denied"),
         remedy=Remedy(
             "Install the packages again", (Command("apt-get install --reinstall nvidia-container-toolkit-base"),)
@@ -116,12 +116,11 @@ TOOLKIT_CHECKS = (
         layer="L7",
         severity=HIGH,
         evaluate=check_known_bad,
-        reads="the toolkit's version, libnvidia-container's, and what brings each known fault out",
-        rule="fail when libnvidia-container is older than 1.8.0 on a host with cgroup v2 alone; warn when a known "
-        "fault's precondition is met; a note when only the version fits",
-        source="NVIDIA's container toolkit, release notes and change log; libnvidia-container, release notes of 1.8.0",
+        reads="the toolkit's version, and what brings each known fault out",
+        rule="warn when a known fault's precondition is met; a note when only the version fits",
+        source="NVIDIA's container toolkit, release notes and change log",
         needs=("toolkit.installed",),
-        explains=("cgroup subsystem devices not found", "all GPUs are visible with NVIDIA_VISIBLE_DEVICES=none"),
+        explains=("all GPUs are visible with NVIDIA_VISIBLE_DEVICES=none",),
         remedy=Remedy(
             "Update the toolkit",
             (Command("apt-get update"), Command("apt-get install --only-upgrade nvidia-container-toolkit")),

@@ -11,7 +11,6 @@ from ctk.doctor.checks.toolkit_applies import (
     TOOL,
     config_of,
     engines_of,
-    find_package,
     find_tool,
     installed_tools,
     toolkit_runtimes,
@@ -116,9 +115,6 @@ def check_known_bad(snapshot: "Snapshot") -> Outcome:
     outside = without_toolkit(snapshot)
     if outside is not None:
         return outside
-    old_library = _old_cgroup_library(snapshot)
-    if old_library is not None:
-        return old_library
     version = toolkit_version(snapshot)
     if version is None:
         return _no_versions(snapshot)
@@ -137,26 +133,6 @@ def check_known_bad(snapshot: "Snapshot") -> Outcome:
         words = "; ".join(f"{row.text} (needs {row.precondition})" for row in fitting)
         return noted(f"the toolkit {version.text} has known faults that do not show here: {words}", source)
     return passed(f"no fault of the toolkit {version.text} is known to ctk", source)
-
-
-def _old_cgroup_library(snapshot: "Snapshot") -> Outcome | None:
-    """Field reports: "cgroup subsystem devices not found" with the unified hierarchy."""
-    from ctk.doctor.data.toolkit_problems import OLD_CGROUP_LIBRARY
-
-    setup = snapshot.toolkit_setup
-    unified = False if isinstance(setup, Unknown) else setup.unified_cgroups
-    package = find_package(snapshot, "libnvidia-container1", "libnvidia-container-tools")
-    cli = find_tool(snapshot, CLI)
-    shown = package.version if package is not None else cli.version if cli is not None else None
-    library = parse_release(shown) if isinstance(shown, str) else None
-    if unified is not True or library is None or library.numbers >= OLD_CGROUP_LIBRARY:
-        return None
-    return failed(
-        f"this host has only cgroup v2, and libnvidia-container {library.text} does not know it: "
-        "containers do not start",
-        Evidence("cgroup v2 alone", "/sys/fs/cgroup/cgroup.controllers"),
-        Evidence(f"libnvidia-container {shown}", package.name if package is not None else CLI),
-    )
 
 
 def _is_met(snapshot: "Snapshot", precondition: str) -> bool:

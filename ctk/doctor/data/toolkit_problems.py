@@ -41,8 +41,6 @@ TOOLKIT_PROBLEMS = (
     ToolkitProblem((1, 18, 0), (1, 19, 1), "the unit that refreshes the CDI spec never runs under WSL 2", WSL),
     ToolkitProblem((0,), (1, 19, 1), "its drop-in file for CRI-O goes to a folder that CRI-O does not read", CRIO),
 )
-OLD_CGROUP_LIBRARY = (1, 8, 0)
-"""libnvidia-container from this release on knows cgroup v2 (its release notes)."""
 EXACT_SINCE = (1, 18)
 """From this release on the four packages need each other in the very same version."""
 OCI_VERSIONS: dict[tuple[int, ...], tuple[int, int]] = {(1, 19): (1, 3), (1, 20): (1, 3)}

@@ -216,22 +216,6 @@ ROWS = [
         "warn",
         "containerd 2",
     ),
-    Row(
-        "toolkit.known-bad",
-        "old-library-on-cgroup-v2",
-        make_snapshot(
-            packages=make_packages(Package("libnvidia-container1", "1.7.0-1")),
-            toolkit_setup=make_toolkit_setup(unified_cgroups=True),
-        ),
-        "fail",
-        "libnvidia-container 1.7.0",
-    ),
-    Row(
-        "toolkit.known-bad",
-        "old-library-on-cgroup-v1",
-        packages(Package("libnvidia-container1", "1.7.0-1")),
-        "pass",
-    ),
     Row("toolkit.known-bad", "not-run", versions(NOT_RUN), "unknown"),
     Row("toolkit.known-bad", "none", GONE, "skip"),
     Row("toolkit.unknown-oci-fields", "same", setup(newest_bundle="1.3.0"), "pass", "1.3.0"),

@@ -180,12 +180,6 @@ def test_a_bundle_without_a_version(head: bytes) -> None:
 def test_everything_at_once_on_a_bare_host(tmp_path: Path) -> None:
     host = plant(tmp_path, {})
     found = collect_toolkit_setup(host, collect_system(host), None, ())
-    assert (found.copies, found.hooks, found.refresh, found.newest_bundle, found.unified_cgroups) == (
-        (),
-        (),
-        (),
-        None,
-        False,
-    )
+    assert (found.copies, found.hooks, found.refresh, found.newest_bundle) == ((), (), (), None)
     assert not isinstance(found.config, Unknown)
     assert found.config.exists is False
