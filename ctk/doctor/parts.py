@@ -74,6 +74,7 @@ READ: dict[str, tuple[str, ...]] = {
     "cgroup.mode": ("cgroups",),
     "security": ("toolkit_setup", "packages", "engines", "kubelet", "services"),
     "security.config-writable": ("rights", "engines"),
+    "security.runc-cve": ("cgroups", "packages"),
     "xid": ("kernel_log", "nvml"),
     "sxid": ("kernel_log", "nvml"),
     "nvml": ("nvml",),

@@ -118,6 +118,21 @@ def _is_vgpu_host(snapshot: "Snapshot") -> bool:
     return manager is not None and manager.running is True
 
 
+def check_runc_cve(snapshot: "Snapshot") -> Outcome:
+    """Of the copy in the system's folders, which Docker and containerd start."""
+    cgroups = snapshot.cgroups
+    if isinstance(cgroups, Unknown):
+        return unseen(cgroups)
+    from ctk.doctor.data.cves import RUNC_CVES
+
+    hidden = next((tool.path for tool in cgroups.runtimes if isinstance(tool.path, Unknown)), None)
+    found = [tool for tool in cgroups.runtimes if tool.name == "runc" and isinstance(tool.path, str)]
+    if not found:
+        return unseen(hidden) if hidden is not None else skipped("runc is not installed")
+    seen = [(tool.version, str(tool.path)) for tool in found]
+    return judge_versions(snapshot, "runc", seen, lambda _: RUNC_CVES)
+
+
 def check_docker_cve(snapshot: "Snapshot") -> Outcome:
     """The daemon's version."""
     from ctk.doctor.data.cves import DOCKER_CVES
@@ -169,7 +184,7 @@ def judge_versions(
             continue
         names = ", ".join(cve.name for cve in found)
         is_makers = package is not None and package.name in MAKERS_PACKAGES
-        if not is_makers and (package is not None or is_rebuilt(version)):
+        if not is_makers and (package is not None or is_rebuilt(version) or isinstance(snapshot.packages, Unknown)):
             built = f"{package.name} {package.version}" if package is not None else str(shown)
             message = f"{name} {version.text} is older than what mends {names}; the distribution's build may have it"
             rebuilt = noted(message, *evidence, Evidence(built, "the package" if package is not None else source))

@@ -6,6 +6,7 @@ import pytest
 
 from ctk.doctor.checks.security_rows import SECURITY_CHECKS
 from ctk.facts import Unknown
+from ctk.facts.cgroups import Cgroups
 from ctk.facts.engines import EngineFiles, EngineInstallation, EngineRuntime
 from ctk.facts.packages import Package
 from ctk.facts.services import VGPU_MANAGER
@@ -58,6 +59,12 @@ def bundled(version: str) -> EngineInstallation:
     return make_engine(
         engine="containerd", installation="k3s", version=version, binary="/var/lib/rancher/k3s/containerd"
     )
+
+
+def runc(version: object, *packages: Package, **changes: object) -> Snapshot:
+    tool = make_tool(**{"name": "runc", "path": "/usr/bin/runc", "version": version, **changes})
+    found = make_packages(*packages) if packages else None
+    return make_snapshot(cgroups=Cgroups(mode="v2", runtimes=(tool,)), packages=found)
 
 
 NODE = {"kubelet": make_kubelet(), "engines": (make_engine(engine="containerd", files=NVIDIA),)}
@@ -149,6 +156,21 @@ ROWS = [
     Row("security.driver-cve", "not-loaded", driver(None), "skip"),
     Row("security.driver-cve", "wsl", make_snapshot(system=make_system(wsl=2)), "skip"),
     Row("security.driver-cve", "closed", make_snapshot(modules=DENIED, driver=DENIED), "unknown"),
+    Row("security.runc-cve", "current", runc("1.4.3"), "pass"),
+    Row("security.runc-cve", "old", runc("1.1.11"), "fail", "CVE-2024-21626"),
+    Row("security.runc-cve", "dockers", runc("1.2.5", Package("containerd.io", "1.7.25-1")), "fail", "CVE-2025-31133"),
+    Row("security.runc-cve", "debians", runc("1.1.5+ds1", Package("runc", "1.1.5+ds1-1+deb12u1")), "info"),
+    Row(
+        "security.runc-cve",
+        "packages-closed",
+        dataclasses.replace(runc("1.1.12"), packages=NOT_RUN),
+        "info",
+        "the distribution's build may have it",
+    ),
+    Row("security.runc-cve", "not-run", runc(NOT_RUN), "unknown"),
+    Row("security.runc-cve", "none", runc(None, path=None), "skip"),
+    Row("security.runc-cve", "folder-closed", runc(DENIED, path=DENIED), "unknown"),
+    Row("security.runc-cve", "closed", make_snapshot(cgroups=DENIED), "unknown"),
     Row("security.docker-cve", "current", engine("docker", "29.7.0"), "pass"),
     Row("security.docker-cve", "old", engine("docker", "28.5.2"), "fail", "CVE-2026-17106"),
     Row(
