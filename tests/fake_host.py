@@ -65,6 +65,7 @@ class FakeHost(LocalHost):
         self._answers = {tuple(row["argv"]): row for row in rows.get("command", ())}
         self._denied: tuple[str, ...] = tuple(row["path"] for row in rows.get("denied", ()))
         self._user: int | None = rows.get("user")
+        self._node_tops = {path.split("/")[1] for path in self._nodes}
 
     def stat(self, path: str) -> os.stat_result:
         node = self._node(path)
@@ -91,7 +92,7 @@ class FakeHost(LocalHost):
         return any(place.startswith(f"{path}/") for place in self._nodes)
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        folder = self._below(path)
+        folder = self._below(path) if path.split("/", 2)[1] in self._node_tops or self._denied else path
         inside = [place.removeprefix(f"{folder}/") for place in self._nodes if place.startswith(f"{folder}/")]
         names = {place.partition("/")[0] for place in inside}
         try:
@@ -121,9 +122,12 @@ class FakeHost(LocalHost):
 
     def _below(self, path: str) -> str:
         """The path on the host with its links resolved."""
-        return "/" + os.path.relpath(self._place(path), self.root)
+        return self._place(path)[len(self.root.rstrip("/")) :] or "/"
 
     def _node(self, path: str) -> Mapping[str, Any] | None:
+        """No link leads into /dev from elsewhere: what lies in another folder need not be resolved for this."""
+        if path.split("/", 2)[1] not in self._node_tops and not self._denied:
+            return None
         try:
             return self._nodes.get(self._below(path))
         except (FileNotFoundError, NotADirectoryError):
