@@ -61,7 +61,9 @@ def collect_cgroups(host: Host, nodes: DeviceNodes | Unknown) -> Cgroups:
 def _collect_runtime(host: Host, name: str) -> ToolBinary:
     path = find_program(host, (name,))
     version = collect_version(host, path) if isinstance(path, str) else path
-    return ToolBinary(name=name, path=path, version=version, executable=isinstance(path, str))
+    return ToolBinary(
+        name=name, path=path, version=version, executable=path if isinstance(path, Unknown) else path is not None
+    )
 
 
 def collect_mode(host: Host) -> str | None | Unknown:

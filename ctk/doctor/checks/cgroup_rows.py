@@ -34,7 +34,8 @@ CGROUP_CHECKS: tuple[Check, ...] = (
         severity=HIGH,
         evaluate=check_device_programs,
         reads="the kernel's answer to BPF_PROG_QUERY, its option CGROUP_BPF, the version of libnvidia-container",
-        rule="on version 2, fail when the kernel has no such programs, or the library is older than 1.8",
+        rule="on version 2, fail when the kernel has no such programs, or the library is older than 1.8; in a user "
+        "namespace, judge the settings no-cgroups and load-kmods instead",
         source="linux/bpf.h; libnvidia-container, changelog 1.8.0; NVIDIA/nvidia-docker 1660",
         needs=("cgroup.mode", "host.kernel-config"),
         explains=(

@@ -11,8 +11,10 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import CLI, HOOK, config_of, engines_of, find_tool, resolve_mode
 from ctk.doctor.model import (
+    Command,
     Evidence,
     Outcome,
+    Remedy,
     failed,
     noted,
     passed,
@@ -35,6 +37,8 @@ GROUP = "Cgroups and device control"
 SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
 V2_SINCE = (1, 8)
 """libnvidia-container writes device rules of version 2 from this release on (its changelog, 1.8.0)."""
+NO_CGROUPS, LOAD_KMODS = "nvidia-container-cli.no-cgroups", "nvidia-container-cli.load-kmods"
+LEGACY_WORDS = "mode legacy"
 DISTRIBUTIONS = frozenset({"k3s", "rke2", "microk8s", "k0s"})
 SHOWN = 4
 
@@ -68,6 +72,9 @@ def check_device_programs(snapshot: "Snapshot") -> Outcome:
         return cgroups
     if isinstance(cgroups.mode, Unknown):
         return unseen(cgroups.mode)
+    mapped = _judge_user_namespace(snapshot)
+    if mapped is not None:
+        return mapped
     if cgroups.mode != V2:
         return skipped("device rules are of version 1 here")
     old = _old_library(snapshot)
@@ -88,6 +95,32 @@ def check_device_programs(snapshot: "Snapshot") -> Outcome:
     if isinstance(cgroups.device_programs, Unknown):
         return unseen(cgroups.device_programs)
     return passed("the kernel was built with device programs", evidence) if option else unseen(Unknown("not asked"))
+
+
+def _judge_user_namespace(snapshot: "Snapshot") -> Outcome | None:
+    """Nobody inside a user namespace, such as an unprivileged LXC container's, may set device rules or load modules."""
+    platform = snapshot.platform
+    if isinstance(platform, Unknown) or platform.maps_users is not True:
+        return None
+    config = config_of(snapshot)
+    by_hook = _uses_hook(snapshot)
+    if isinstance(config, Outcome) or by_hook is None or isinstance(by_hook, Unknown):
+        return None
+    wrong = [key for key, wanted in ((NO_CGROUPS, True), (LOAD_KMODS, False)) if config.is_true(key) is not wanted]
+    if not wrong:
+        return passed("the toolkit leaves device rules and modules alone, as a user namespace needs it")
+    is_fatal = by_hook.value == LEGACY_WORDS and NO_CGROUPS in wrong
+    judge = failed if is_fatal else warned
+    return judge(
+        "inside a user namespace the toolkit may neither set device rules nor load modules, and it is told to: "
+        "containers that get GPUs through its hook do not start",
+        *(Evidence(f"{key} = {str(config.is_true(key)).lower()}", config.path) for key in wrong),
+        by_hook,
+        remedy=Remedy(
+            "Switch both off; the host outside gives the devices and loads the modules",
+            (Command(f"ctk config set {NO_CGROUPS}=true {LOAD_KMODS}=false"),),
+        ),
+    )
 
 
 def _config_path(kernel: Kernel | Unknown) -> str:
@@ -158,8 +191,10 @@ def cgroup_driver(cgroups: Cgroups, item: "EngineInstallation") -> Evidence | No
     if isinstance(files, Unknown):
         return None
     if item.engine == "containerd":
-        names = (files.default_runtime or "runc",)
-        entry = next((entry for entry in files.runtimes if entry.name in names), None)
+        if files.dangling_default is not None:
+            return None
+        name = files.default_runtime or "runc"
+        entry = next((entry for entry in files.runtimes if entry.name == name), None)
         value = SYSTEMD if entry is not None and entry.systemd_cgroup is True else CGROUPFS
         return config_evidence(item, value)._replace(source=(entry.file if entry else None) or item.config_path)
     if files.cgroup_driver:
@@ -218,7 +253,7 @@ def _uses_hook(snapshot: "Snapshot") -> Evidence | None | Unknown:
         Unknown("the toolkit's mode is not known") if isinstance(config, Outcome) else resolve_mode(snapshot, config)
     )
     if not isinstance(resolved, Unknown) and resolved[0] == "legacy" and not isinstance(config, Outcome):
-        return Evidence("mode legacy", config.path)
+        return Evidence(LEGACY_WORDS, config.path)
     hook = find_tool(snapshot, HOOK)
     dockers = [item for item in engines_of(snapshot) if item.engine == "docker" and item.running is True]
     if hook is not None and isinstance(hook.path, str) and any(not _has_devices(item) for item in dockers):

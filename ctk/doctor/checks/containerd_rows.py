@@ -110,7 +110,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         reads="BinaryName of NVIDIA's runtimes, absolute or in PATH",
         rule="fail when it is missing or not executable",
         source=PLUGINS,
-        needs=("runtime.containerd.registered", "toolkit.binaries"),
+        needs=("runtime.containerd.registered", "toolkit.binaries", "toolkit.multiple-installs"),
         explains=(
             'failed to create containerd task: … exec: "…/nvidia-container-runtime": stat …: no such file or directory',
         ),

@@ -180,6 +180,8 @@ def _judge_systemd_cgroup(snapshot: "Snapshot", item: "EngineInstallation") -> O
     ours = [entry for entry in nvidia_runtimes(item) if _is_runc(entry)]
     if not serves_pods(item) or not ours:
         return skipped("no kubelet uses it" if not serves_pods(item) else "no runtime of NVIDIA's is registered")
+    if files.dangling_default is not None:
+        return skipped("its default runtime is not there to compare with")
     base = _base(files)
     wanted = base is not None and base.systemd_cgroup is True
     odd = [entry for entry in ours if (entry.systemd_cgroup is True) is not wanted]

@@ -173,7 +173,7 @@ CRIO_CHECKS: tuple[Check, ...] = (
         rule="fail on a broken file, a default without an entry, a program that is gone, or no runtime where one is "
         "needed; warn about a file in a folder that is not read",
         source="crio.conf(5); cri-o/cri-o 8385; NVIDIA/nvidia-container-toolkit 1829",
-        needs=("toolkit.installed", "toolkit.binaries"),
+        needs=("toolkit.installed", "toolkit.binaries", "toolkit.multiple-installs"),
         explains=("failed to find runtime handler nvidia", "fork/exec …/conmon: no such file or directory"),
         fix="manual",
         profiles=(INSTALL, TRIAGE),

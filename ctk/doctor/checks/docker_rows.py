@@ -132,7 +132,7 @@ DOCKER_CHECKS: tuple[Check, ...] = (
         reads="the paths of NVIDIA's runtimes in daemon.json, absolute or in PATH",
         rule="fail when one is missing or not executable",
         source="NVIDIA's container toolkit; moby, daemon/runtime_unix.go",
-        needs=("runtime.docker.registered", "toolkit.binaries"),
+        needs=("runtime.docker.registered", "toolkit.binaries", "toolkit.multiple-installs"),
         explains=(
             'exec: "nvidia-container-runtime": executable file not found in $PATH',
             "OCI runtime create failed",
@@ -196,7 +196,7 @@ DOCKER_CHECKS: tuple[Check, ...] = (
         reads="NVIDIA's hook in dockerd's PATH, CDI devices that dockerd has discovered",
         rule="pass with either; tell it where a spec is there and devices can be asked for by name; else fail",
         source="moby, daemon/nvidia_linux.go, pull request 50228; NVIDIA/nvidia-docker 1034, 1243, 1470",
-        needs=("runtime.docker.running", "toolkit.binaries", "runtime.docker.cdi"),
+        needs=("runtime.docker.running", "toolkit.binaries", "toolkit.package-integrity", "runtime.docker.cdi"),
         explains=(
             'could not select device driver "" with capabilities: [[gpu]]',
             "failed to discover GPU vendor from CDI: no known GPU vendor found",

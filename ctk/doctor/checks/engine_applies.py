@@ -49,8 +49,8 @@ def _has_windows_driver(snapshot: "Snapshot") -> bool | Unknown:
     return platform.wsl.stores if isinstance(platform.wsl.stores, Unknown) else bool(platform.wsl.stores)
 
 
-def each_of(snapshot: "Snapshot", engine: str, judge: Judge) -> tuple[Outcome, ...]:
-    """What a check says of every installation of one engine, each under its own name."""
+def each_of(snapshot: "Snapshot", engine: str, judge: Judge, *, is_named: bool = True) -> tuple[Outcome, ...]:
+    """What a check says of every installation of one engine, each under its own name if there can be several."""
     why = nothing_to_serve(snapshot)
     if why:
         return (skipped(why),)
@@ -59,7 +59,7 @@ def each_of(snapshot: "Snapshot", engine: str, judge: Judge) -> tuple[Outcome, .
     items = [item for item in snapshot.engines if item.engine == engine]
     if not items:
         return (skipped(f"{engine} is not installed"),)
-    return tuple(judge(snapshot, item)._replace(subject=subject_of(item)) for item in items)
+    return tuple(judge(snapshot, item)._replace(subject=subject_of(item) if is_named else "") for item in items)
 
 
 def subject_of(item: "EngineInstallation") -> str:

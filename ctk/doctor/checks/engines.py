@@ -66,7 +66,9 @@ def check_any(snapshot: "Snapshot") -> Outcome:
     hidden = next((item.running for item in engines if isinstance(item.running, Unknown)), None)
     if hidden is not None:
         return unseen(hidden)
-    return warned(f"{_names(engines)} is installed, and none of it runs", *(_seen(item) for item in engines))
+    message, evidence = f"{_names(engines)} is installed, and none of it runs", [_seen(item) for item in engines]
+    is_told = any(item.enabled is True for item in engines)  # by the check of an engine that should run
+    return noted(message, *evidence) if is_told else warned(message, *evidence)
 
 
 def _judge_none(snapshot: "Snapshot") -> Outcome:
@@ -94,7 +96,7 @@ def _seen(item: "EngineInstallation") -> Evidence:
 
 def check_podman_version(snapshot: "Snapshot") -> tuple[Outcome, ...]:
     """Podman takes CDI names for files before 4.1."""
-    return each_of(snapshot, PODMAN, _judge_podman_version)
+    return each_of(snapshot, PODMAN, _judge_podman_version, is_named=False)
 
 
 def _judge_podman_version(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
@@ -117,7 +119,7 @@ def _judge_podman_version(snapshot: "Snapshot", item: "EngineInstallation") -> O
 
 def check_podman_cdi(snapshot: "Snapshot") -> tuple[Outcome, ...]:
     """Podman reads its own folders, for root and for users."""
-    return each_of(snapshot, PODMAN, _judge_podman_cdi)
+    return each_of(snapshot, PODMAN, _judge_podman_cdi, is_named=False)
 
 
 def _judge_podman_cdi(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
@@ -150,7 +152,7 @@ def _judge_podman_cdi(snapshot: "Snapshot", item: "EngineInstallation") -> Outco
 
 def check_podman_hooks(snapshot: "Snapshot") -> tuple[Outcome, ...]:
     """A hook file injects into every container that asks by environment, CDI devices or not."""
-    return each_of(snapshot, PODMAN, _judge_podman_hooks)
+    return each_of(snapshot, PODMAN, _judge_podman_hooks, is_named=False)
 
 
 def _judge_podman_hooks(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
@@ -259,7 +261,7 @@ PODMAN_CHECKS: tuple[Check, ...] = (
         reads="cdi_spec_dirs in containers.conf, the CDI specs and their modes",
         rule="fail when no spec of NVIDIA's is in a folder that Podman reads, warn when only root may read it",
         source="containers.conf(5)",
-        needs=("runtime.podman.version", "cdi.spec-present"),
+        needs=("runtime.podman.version", "cdi.spec-present", "cdi.spec-dirs"),
         explains=("unresolvable CDI devices nvidia.com/gpu=all",),
         remedy=Remedy(
             "Write the spec where Podman looks", (Command("ctk cdi generate --output=/etc/cdi/nvidia.yaml"),)

@@ -1,0 +1,2 @@
+#!/bin/sh
+# stands for the program; nothing runs it
