@@ -21,6 +21,16 @@ from typing import NamedTuple
 from bench_cdi_host import make_cdi_host
 from bench_generate_host import can_make_nodes, make_generate_host, make_mig_host
 from bench_gpu_host import make_gpu_host, make_large_log_host
+from bench_hook import (
+    APPLY,
+    NO_LDCONFIG,
+    SCRIPT,
+    can_start_containers,
+    find_nvidia_hook,
+    in_a_container,
+    make_container,
+    nvidia_commands,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 WORK = CHECKOUT / ".cache" / "bench"
@@ -29,12 +39,15 @@ MEMORY_BUDGET_MIB = 45
 WARM_UP_ROUNDS = 3
 FILE_LINES = 250
 BASE = "python -c pass"
+ISOLATED_BASE = "python -I -S -c pass"
 
 
 class Row(NamedTuple):
     """One measured command line. host: a row of HOSTS, made anew before each run when the command writes.
 
     budget: at most this many times `python -c pass`, or the row that against names; None where nothing was promised.
+    program: "ctk"; "isolated", Python as specs start their hook; "" where the arguments say it. In the arguments of
+    the last two {folder} is the host, {python} the interpreter, {site} where ctk is installed.
     """
 
     what: str
@@ -44,6 +57,7 @@ class Row(NamedTuple):
     writes: bool = False
     exit_code: int = 0
     against: str = ""
+    program: str = "ctk"
 
 
 CONFIGURE = ("runtime", "configure")
@@ -51,6 +65,21 @@ MODE = "nvidia-container-runtime.mode"
 SET_MODE = ("config", "set", f"{MODE}=cdi")
 GENERATE = ("cdi", "generate", "--no-nvml")
 GENERATE_ROW = "`cdi generate`, 8 GPUs"
+HOOK_APPLY = ("{site}/" + SCRIPT, *APPLY)
+NVIDIA_HOOK = find_nvidia_hook()
+NVIDIA_ROW = "NVIDIA's six hook processes, with ldconfig"
+NVIDIA_ROWS = (
+    Row(NVIDIA_ROW, None, nvidia_commands(NVIDIA_HOOK or ""), "container", writes=True, program=""),
+    Row(
+        "`hook apply` with ldconfig, against NVIDIA's six",
+        1,
+        in_a_container(("{python}", "-I", "-S", *HOOK_APPLY)),
+        "container",
+        writes=True,
+        against=NVIDIA_ROW,
+        program="",
+    ),
+)
 DOCTOR = ("doctor", "--no-nvml")  # the hosts are trees of files: there is no library to be asked
 ROWS = (
     Row("`ctk --version`", 2, ("--version",)),
@@ -86,6 +115,23 @@ ROWS = (
             ),
         )
         if can_make_nodes()
+        else ()
+    ),
+    *(
+        (
+            Row(
+                "`hook apply`, a container's start without ldconfig, against `python -I -S -c pass`",
+                4,
+                (*HOOK_APPLY, NO_LDCONFIG),
+                "container",
+                writes=True,
+                against=ISOLATED_BASE,
+                program="isolated",
+            ),
+            Row("`hook apply`, with ldconfig", None, HOOK_APPLY, "container", writes=True, program="isolated"),
+            *(NVIDIA_ROWS if NVIDIA_HOOK else ()),
+        )
+        if can_start_containers()
         else ()
     ),
 )
@@ -197,6 +243,7 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
     "gpus": (make_gpu_host, ()),
     "large-log": (make_large_log_host, ()),
     "generate": (make_generate_host, ()),
+    "container": (make_container, ()),
     "generate-mig": (make_mig_host, ()),
     "docker-done": (make_docker, (*CONFIGURE, "--runtime=docker")),
     "containerd-done": (make_containerd, (*CONFIGURE, "--runtime=containerd")),
@@ -209,6 +256,7 @@ HOSTS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {  # how it i
 class Installation(NamedTuple):
     python: Path
     ctk: Path
+    site: Path
 
 
 def run_quietly(*command: str | Path) -> None:
@@ -227,7 +275,8 @@ def install_wheel() -> Installation:
     python = venv / "bin" / "python"
     run_quietly(*pip, "--python", python, "install", "--compile", *wheels.glob("*.whl"))
     run_quietly(python, "-m", "compileall", "-q", *venv.glob("lib/python*/site-packages"))
-    return Installation(python, venv / "bin" / "ctk")
+    (site,) = venv.glob("lib/python*/site-packages")
+    return Installation(python, venv / "bin" / "ctk", site)
 
 
 # Measuring -----------------------------------------------------------------------------------------------------------
@@ -293,6 +342,17 @@ class Bench:
         root = ["--root", str(folder)] if folder else []
         return [str(self.installation.ctk), *root, *arguments]
 
+    def row_command(self, row: Row, folder: Path | None) -> list[str]:
+        if row.program == "ctk":
+            return self.command(row.arguments, folder)
+        places = {"{folder}": folder, "{python}": self.installation.python, "{site}": self.installation.site}
+        words = [str(self.installation.python), "-I", "-S"] if row.program == "isolated" else []
+        for word in row.arguments:
+            for name, value in places.items():
+                word = word.replace(name, str(value))
+            words.append(word)
+        return words
+
     def run(self, command: list[str], exit_code: int) -> Measured:
         measured = measure(command, self.environment, self.errors)
         if measured.exit_code != exit_code:
@@ -305,7 +365,7 @@ class Bench:
         if folder and (row.writes or not folder.exists()):
             self.make(row.host)
         before = digest(folder) if folder else ""
-        measured = self.run(self.command(row.arguments, folder), row.exit_code)
+        measured = self.run(self.row_command(row, folder), row.exit_code)
         if folder and (digest(folder) != before) != row.writes:
             sys.exit(f"scripts/bench: {row.what}: {'wrote nothing' if row.writes else 'wrote a file'}")
         if folder and row.writes:
@@ -314,7 +374,9 @@ class Bench:
 
     def run_rounds(self, rounds: int) -> None:
         for number in range(WARM_UP_ROUNDS + rounds):
-            results = {BASE: self.run([str(self.installation.python), "-c", "pass"], 0)}
+            python = str(self.installation.python)
+            results = {BASE: self.run([python, "-c", "pass"], 0)}
+            results[ISOLATED_BASE] = self.run([python, "-I", "-S", "-c", "pass"], 0)
             results |= {row.what: self.run_row(row) for row in ROWS}
             if number >= WARM_UP_ROUNDS:
                 for what, measured in results.items():

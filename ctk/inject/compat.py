@@ -9,6 +9,7 @@ import os
 import stat
 
 from ctk.inject.document import parse_document
+from ctk.inject.elf_note import read_notes
 from ctk.inject.faults import fault_of, printable
 from ctk.inject.options import Options
 from ctk.inject.rootfs import READ_FLAGS, Rootfs, reopen
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 COMPAT_FILE = "/etc/ld.so.conf.d/00-compat-ctk.conf"
 LIBRARY = "libcuda.so."
-NOTE_SECTION = ".note.cuda.fwd_compatibility"
-NOTE_OWNER = "NVIDIA Corporation"
+NOTE_SECTION = b".note.cuda.fwd_compatibility"
+NOTE_OWNER = b"NVIDIA Corporation"
 Version = tuple[int, ...]
 
 
@@ -109,11 +110,9 @@ def _read_note(folder: int, name: str, warn: Warn) -> CompatNote | None:
 
 def parse_note(read: Callable[[int, int], bytes]) -> CompatNote | None:
     """The note in a libcuda.so, None when there is none. ValueError: the file or the note is damaged."""
-    from ctk.formats.elf import read_notes  # few images have the library, and the reader takes its time to load
-
-    for note in read_notes(read, NOTE_SECTION):
-        if note.name == NOTE_OWNER:
-            return _parse_note_text(note.content)
+    for owner, content in read_notes(read, NOTE_SECTION):
+        if owner == NOTE_OWNER:
+            return _parse_note_text(content)
     return None
 
 

@@ -2,10 +2,15 @@
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ctk.inject.compat import COMPAT_FILE, CompatNote, is_wanted, parse_note, parse_version
+from ctk.formats import elf
+from ctk.inject.compat import COMPAT_FILE, NOTE_SECTION, CompatNote, is_wanted, parse_note, parse_version
+from ctk.inject.elf_note import read_notes
 from ctk.inject.options import CUDA_VERSION, DRIVER_VERSION, Options
 from tests.unit.inject.container import Container
 
@@ -149,3 +154,37 @@ def test_a_folder_whose_name_would_be_more_than_one_word_is_not_used(container: 
     container.link("/usr/local/cuda", "/a\ninclude /x")
     assert "cannot be a search path" in container.done(HOOK, "--host-driver-version=550.54.15")
     assert not os.path.lexists(container.root / "etc")
+
+
+@given(st.sampled_from([NOTE, "", "{}", None]), st.sampled_from([b"NVIDIA Corporation\0", b"", b"x\0\0"]), st.data())
+def test_the_short_reader_of_notes_says_what_the_long_one_says(
+    note: str | None, owner: bytes, data: st.DataObject
+) -> None:
+    """Whole libraries, and such as a hostile image has: with any bytes in them exchanged, and cut anywhere."""
+    content = bytearray(make_library(note, owner))
+    for position in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=3)):
+        content[position] = data.draw(st.integers(0, 255))
+    library = bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
+
+    def read(offset: int, count: int) -> bytes:
+        return library[offset : offset + count]
+
+    try:
+        short = read_notes(read, NOTE_SECTION)
+    except ValueError:
+        return
+    long = elf.read_notes(read, NOTE_SECTION.decode())
+    assert [(owner.decode("utf-8", "replace"), body) for owner, body in short] == [(n.name, n.content) for n in long]
+
+
+def test_the_short_reader_of_notes_reads_a_real_program() -> None:
+    content = Path("/proc/self/exe").read_bytes()
+
+    def read(offset: int, count: int) -> bytes:
+        return content[offset : offset + count]
+
+    notes = read_notes(read, b".note.ABI-tag")
+    assert notes
+    assert [(owner.decode(), body) for owner, body in notes] == [
+        (note.name, note.content) for note in elf.read_notes(read, ".note.ABI-tag")
+    ]

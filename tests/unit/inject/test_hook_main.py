@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.inject.container import CHECKOUT, Container
+from tests.unit.inject.test_compat import NOTE, make_library
 
 pytestmark = pytest.mark.real
 
@@ -131,8 +132,9 @@ def test_nothing_of_the_image_or_the_caller_is_loaded(container: Container, tmp_
 
 
 def test_little_is_loaded(container: Container) -> None:
+    container.write("/usr/local/cuda/compat/libcuda.so.575.57.08", make_library(NOTE))
     state = json.dumps({"root": str(container.root)})
-    done = run("-c", SHOW_MODULES, str(SCRIPT), "create-symlinks", "--link=b::/a", state=state)
+    done = run("-c", SHOW_MODULES, str(SCRIPT), "apply", "--link=b::/a", "--host-driver-version=550.1", state=state)
     loaded = set(done.stderr.split())
     assert {"ctk.inject.hooks", "ctk.inject.ldcache"} <= loaded
     assert loaded & SLOW == set()
