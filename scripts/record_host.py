@@ -3,6 +3,7 @@
 
 import argparse
 import errno
+import json
 import os
 import re
 import stat
@@ -15,11 +16,18 @@ if str(CHECKOUT) not in sys.path:
     sys.path.insert(0, str(CHECKOUT))
 
 from ctk.facts.command import CommandOutput  # noqa: E402 - the checkout must be found first
+from ctk.facts.device_nodes import DeviceNodes, DevMount  # noqa: E402 - the checkout must be found first
+from ctk.facts.loader import Loader, LoaderCache  # noqa: E402 - the checkout must be found first
+from ctk.facts.snapshot import Snapshot  # noqa: E402 - the checkout must be found first
 from ctk.host.collect import collect  # noqa: E402 - the checkout must be found first
 from ctk.host.local import LocalHost  # noqa: E402 - the checkout must be found first
 
 ASKED_OF_THE_KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/arch", "/etc/hostname")
 """On the live host these are system calls; below a root discovery reads the files."""
+
+MOUNTS = "/proc/1/mountinfo"
+IN_ROWS = ("/etc/ld.so.cache", MOUNTS)
+"""What is written anew instead: a cache whose texts are masked is damaged, and most mounts are nobody's business."""
 
 STAND_IN = b"#!/bin/sh\n# Stands for the real program; nothing below another root is ever run.\n"
 ELF_HEAD_BYTES = 20  # as far as the field that names the machine
@@ -58,15 +66,52 @@ class RecordingHost(LocalHost):
         return CommandOutput(tuple(argv), None, "", "", "not run: recording")
 
 
-def record(source: str, target: Path) -> None:
-    """Writes the rootfs of the host below source into target, which must not exist."""
+def record(source: str, target: Path) -> Snapshot:
+    """Writes the rootfs of the host below source into target, which must not exist; returns what was discovered."""
     host = RecordingHost(source)
-    collect(host)
+    snapshot = collect(host)
     name = _host_name(host)
     target.mkdir(parents=True)
-    for path in sorted(host.touched | set(ASKED_OF_THE_KERNEL)):
+    for path in sorted((host.touched | set(ASKED_OF_THE_KERNEL)) - set(IN_ROWS)):
         if _is_worth_keeping(path, host.touched):
             _copy(host, path, target, name)
+    _write_mount(snapshot, target)
+    return snapshot
+
+
+def _write_mount(snapshot: Snapshot, target: Path) -> None:
+    """Only the mount that /dev is in: the others say where a company keeps its files."""
+    mount = snapshot.device_nodes.mount if isinstance(snapshot.device_nodes, DeviceNodes) else None
+    if isinstance(mount, DevMount):
+        file = target / MOUNTS.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        point = mount.point.replace(" ", "\\040")
+        line = f"1 0 0:5 / {point} {','.join(mount.options)} - {mount.type} none rw"
+        file.write_text(line + "\n", encoding="utf-8")
+
+
+def write_rows(snapshot: Snapshot) -> str:
+    """What no tree of files can hold, as host.toml has it: nodes, and the loader's cache; "" when there is none."""
+    loader = snapshot.loader
+    cache = loader.cache if isinstance(loader, Loader) and isinstance(loader.cache, LoaderCache) else None
+    nodes = snapshot.device_nodes.nodes if isinstance(snapshot.device_nodes, DeviceNodes) else ()
+    lines = []
+    if cache is not None and not cache.fault:
+        rows = [
+            f"    {{ name = {_toml(row.name)}, path = {_toml(row.path)}, bits = {row.bits} }}," for row in cache.entries
+        ]
+        lines += ["ld_cache = [", *rows, "]", ""]
+    for node in nodes if isinstance(nodes, tuple) else ():
+        if node.major is not None and node.target is None:
+            lines += ["[[device]]", f"path = {_toml(node.path)}", f"type = {_toml(node.kind)}"]
+            lines += [f"major = {node.major}", f"minor = {node.minor}", f'mode = "{node.mode or 0:04o}"']
+            lines += [f"uid = {node.uid or 0}", f"gid = {node.gid or 0}", ""]
+    return "\n".join(lines)
+
+
+def _toml(text: str) -> str:
+    """A basic string: JSON's escapes are TOML's, too."""
+    return json.dumps(text.encode("utf-8", "replace").decode())
 
 
 def _is_worth_keeping(path: str, touched: set[str]) -> bool:
@@ -158,7 +203,9 @@ def main(arguments: Sequence[str]) -> int:
     if folder.exists():
         print(f"cannot record {options.name}: {folder} exists; choose another name", file=sys.stderr)
         return 3
-    record(options.root, folder / "rootfs")
+    rows = write_rows(record(options.root, folder / "rootfs"))
+    if rows:
+        (folder / "host.toml").write_text(rows, encoding="utf-8")
     (folder / "README.md").write_text(options.sentence.rstrip() + "\n", encoding="utf-8")
     print(f"Recorded {folder}. Read every file in it before you commit it: masking is no proof.")
     return 0
