@@ -12,7 +12,7 @@ from ctk.cdi.request import HookRequest
 from ctk.facts.driver_root import DriverRoot
 from ctk.host import Host
 from ctk.host.driver_root import RootQuery, collect_driver_root
-from ctk.host.root_gpus import FoundGpus, build_gpus
+from ctk.host.root_gpus import FoundGpus, NvmlQuery, build_gpus
 from tests.fake_host import FakeHost
 from tests.ld_caches import make_ld_cache
 
@@ -130,7 +130,7 @@ class DriverTree:
                 self.node(f"nvidia-caps/nvidia-cap{number + 1}", 235, number + 1, mode="0444")
         self.put("/proc/driver/nvidia-caps/mig-minors", "".join(lines))
 
-    def ask(self, host: Host, driver_root: str, seconds: float | None) -> FoundGpus | str:
+    def ask(self, host: Host, query: NvmlQuery) -> FoundGpus | str:
         """What NVML says: about these GPUs, or, without any, nothing."""
         if not self.gpus:
             return "there is no libnvidia-ml.so.1 here"

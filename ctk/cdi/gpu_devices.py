@@ -107,7 +107,7 @@ def build_devices(
     for choice in choices:
         fault = _missing(facts, choice, by_path)
         if fault:
-            _refuse_if_asked(choice, fault)
+            _refuse_if_asked(facts, choice, fault)
             left_out.append(LeftOut("device", choice.index, fault))
             continue
         names = tuple(_names(choice, request.name_strategies, left_out))
@@ -116,23 +116,29 @@ def build_devices(
             coherent = choice.gpu.coherent is True if choice.mig is None else None
             built.append(BuiltDevice(names, edits, coherent, work))
     if not built:
-        _refuse_all(left_out)
+        _refuse_all(facts, left_out)
     return tuple(built), left_out
 
 
-def _refuse_if_asked(choice: Choice, fault: str) -> None:
+def _refuse_if_asked(facts: DriverRoot, choice: Choice, fault: str) -> None:
     if choice.asked:
-        raise CtkError(f"cannot describe device {choice.index}: {fault}", hint=NODE_HINT, code="missing-node")
+        message = f"cannot describe device {choice.index}: {fault}"
+        raise CtkError(message, hint=_node_hint(facts), code="missing-node")
 
 
 NODE_HINT = "Make the nodes: nvidia-modprobe -c 0 -u (one -c for each minor). Nothing was written."
+DEV_ROOT_HINT = "If the nodes are the host's own: add --dev-root=/. Nothing was written."
 
 
-def _refuse_all(left_out: Iterable[LeftOut]) -> None:
+def _node_hint(facts: DriverRoot) -> str:
+    return NODE_HINT if facts.dev_root == "/" else DEV_ROOT_HINT
+
+
+def _refuse_all(facts: DriverRoot, left_out: Iterable[LeftOut]) -> None:
     reasons = list(dict.fromkeys(f"{row.name}: {row.reason}" for row in left_out if row.what in ("device", "name")))
     told = "; ".join(reasons[:8]) + (f"; and {len(reasons) - 8} more" if len(reasons) > 8 else "")
     why = told or "every GPU is in MIG mode and has no MIG device (see nvidia-smi mig -lgip)"
-    hint = NODE_HINT if told else "Make MIG devices, or ask for a GPU with --device-id. Nothing was written."
+    hint = _node_hint(facts) if told else "Make MIG devices, or ask for a GPU with --device-id. Nothing was written."
     raise CtkError(f"cannot describe any device: {why}", hint=hint, code="no-device")
 
 

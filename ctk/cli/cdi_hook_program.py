@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ctk.cdi.request import APPLY, SEPARATE, HookRequest
@@ -29,7 +29,8 @@ def make_hooks(values: Mapping[str, object], host: "Host") -> tuple[HookRequest,
         enabled=split_words(values, "enabled_hooks"),
     )
     if form == APPLY:
-        return request, _not_there(host, (request.interpreter, request.script))
+        paths = (request.interpreter, request.script)
+        return request, (*_not_there(host, paths), *why_untrusted(host, paths))
     path, warnings = find_hook_program(host, program or DEFAULT_PROGRAM)
     return request._replace(program=path), warnings
 
@@ -41,6 +42,26 @@ def _not_there(host: "Host", paths: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     words = " and ".join(missing)
     return (f"the spec's hook is this machine's {words}, which is not below --root: containers need it there",)
+
+
+def why_untrusted(host: "Host", paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Whoever may change these files becomes root at the next container's start."""
+    from ctk.host.programs import why_not_trusted
+
+    if not host.is_live:
+        return ()
+    reasons = {reason for path in paths if (reason := _why(why_not_trusted, host, path))}
+    return tuple(
+        f"engines run the spec's hook as root, but {reason}: install ctk where only root can write"
+        for reason in sorted(reasons)
+    )
+
+
+def _why(judge: Callable[["Host", str], str], host: "Host", path: str) -> str:
+    try:
+        return judge(host, path)
+    except OSError as error:
+        return f"{path} cannot be looked at ({(error.strerror or str(error)).lower()})"
 
 
 def own_script() -> str:

@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ctk.cli.paths import absolute_path
-from ctk.errors import UsageFault
+from ctk.errors import CtkError, NotApplicable, ReadFault, UsageFault
 from ctk.host.toolkit_config import find_config
 from ctk.record import Record
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ROOT_KEY = ("nvidia-container-cli", "root")
 CSV_KEY = ("nvidia-container-runtime", "modes", "csv", "mount-spec-path")
+LOADED = "/proc/driver/nvidia/version"
 CSV_FOLDER = "/etc/nvidia-container-runtime/host-files-for-container.d"
 
 
@@ -26,10 +27,13 @@ class Roots(Record):
 
 
 def find_roots(app: "App", host: "Host", driver_root: str, dev_root: str) -> Roots:
-    """What the options say, else the toolkit's config.toml, else the host itself. Raises ParseFault for the file."""
+    """What the options say, else the toolkit's config.toml, else the host itself.
+
+    Raises ParseFault for the file, NotApplicable where neither a driver nor its root is there, CtkError for the root.
+    """
     content = _config(app, host)
     driver = _root(driver_root or str(_value(content, ROOT_KEY) or ""), "--driver-root") or "/"
-    _require_folder(host, driver, "--driver-root")
+    _require_folder(host, driver)
     return Roots(
         driver_root=driver,
         dev_root=_root(dev_root, "--dev-root") or driver,
@@ -58,13 +62,25 @@ def _root(path: str, option: str) -> str:
     return "/" + os.path.normpath(path).strip("/") if path else ""
 
 
-def _require_folder(host: "Host", path: str, option: str) -> None:
+def _require_folder(host: "Host", path: str) -> None:
+    """Before the driver container runs its root is not there, which is no failure unless a driver is loaded."""
     if path == "/":
         return
     try:
         there = host.is_directory(path)
+        loaded = host.exists(LOADED)
     except OSError as error:
-        raise UsageFault(f"cannot use {path} ({option}): {(error.strerror or str(error)).lower()}") from error
-    if not there:
-        hint = "It is the folder that a driver container mounts; is it running? Nothing was changed."
-        raise UsageFault(f"cannot use {path} as the driver root: there is no such folder", hint=hint)
+        reason = (error.strerror or str(error)).lower()
+        raise ReadFault(f"cannot use {path} as the driver root: {reason}", hint="Nothing was changed.") from error
+    if there:
+        return
+    if not loaded:
+        raise NotApplicable(
+            f"there is nothing to describe: no driver is loaded, and the driver root {path} does not exist; "
+            "nothing was written"
+        )
+    raise CtkError(
+        f"cannot use {path} as the driver root: it does not exist, though a driver is loaded",
+        hint="Is the driver container running? For a driver of the host itself: --driver-root=/. Nothing was changed.",
+        code="driver-root",
+    )

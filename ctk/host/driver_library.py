@@ -51,12 +51,14 @@ class Talk(NamedTuple):
     hang: NvmlHang | None
 
 
-def find_askable(host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS) -> str | None | Unknown:
-    """The library to ask, None = there is none; Unknown = it is not to be asked, and why."""
+def find_askable(
+    host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS, places: Sequence[str] = ()
+) -> str | None | Unknown:
+    """The library to ask, None = there is none; Unknown = it is not to be asked, and why. places: tried first."""
     obstacle = find_obstacle(host)
     if obstacle:
         return Unknown(f"not asked: {obstacle}")
-    library = find_library(host, name, roots)
+    library = find_library(host, name, roots, places)
     if not isinstance(library, str):
         return library
     distrust = _why_not_trusted(host, library)
@@ -83,19 +85,20 @@ def parse_module_state(modules: str) -> str | None:
     return None
 
 
-def find_library(host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS) -> str | None | Unknown:
+def find_library(
+    host: Host, name: str, roots: Sequence[str] = DRIVER_ROOTS, places: Sequence[str] = ()
+) -> str | None | Unknown:
     """A library of this machine's architecture, by its path on the host; None = looked and not there."""
     hidden: Unknown | None = None
-    for root in roots:
-        for folder in LIBRARY_FOLDERS:
-            path = f"{root.rstrip('/')}{folder}/{name}"
-            try:
-                if host.is_file(path) and is_loadable(host.read_head(path, 20), os.uname().machine):
-                    return path
-            except ABSENT:
-                continue
-            except OSError as error:
-                hidden = hidden or Unknown(f"{path}: {unknown_from(error).reason}")
+    usual = (f"{root.rstrip('/')}{folder}/{name}" for root in roots for folder in LIBRARY_FOLDERS)
+    for path in (*places, *usual):
+        try:
+            if host.is_file(path) and is_loadable(host.read_head(path, 20), os.uname().machine):
+                return path
+        except ABSENT:
+            continue
+        except OSError as error:
+            hidden = hidden or Unknown(f"{path}: {unknown_from(error).reason}")
     return hidden
 
 

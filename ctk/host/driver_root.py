@@ -23,14 +23,16 @@ from ctk.facts.driver_root import DriverRoot, FoundFile, GpuSource, RootGpu
 from ctk.host import Host, LocalHost
 from ctk.host.libraries import (
     LibrarySearch,
+    find_by_name,
     find_driver_folders,
     find_driver_libraries,
     find_libraries,
     find_versions,
     find_x_libraries,
 )
+from ctk.host.nvml_watch import LIBRARY
 from ctk.host.reading import ABSENT, try_exists, unknown_from
-from ctk.host.root_gpus import Asking, FoundGpus, collect_gpus
+from ctk.host.root_gpus import Asking, FoundGpus, NvmlQuery, collect_gpus
 from ctk.host.root_nodes import collect_nodes
 from ctk.host.tegra import CsvQuery, collect_tegra, collect_wsl, is_tegra
 from ctk.record import Record
@@ -67,7 +69,7 @@ def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None
     search = LibrarySearch(root, architecture, query.library_folders)
     wsl = collect_wsl(root, search.cached()) if query.mode in ("auto", WSL) else None
     is_wsl = wsl is not None and (wsl.dxcore is not None or _has_only_dxg(host, query.dev_root))
-    gpus = _gpus(host, query, is_wsl, ask_library)
+    gpus = _gpus(host, search, query, is_wsl, ask_library)
     marks = ModeMarks(is_wsl, query.mode == "auto" and is_tegra(host), gpus.has_library, gpus.nvgpu)
     mode = choose_mode(marks) if query.mode == "auto" else query.mode
     found = collect_nodes(host, query.dev_root, _node_patterns(mode, gpus))
@@ -114,12 +116,14 @@ def _architecture(host: Host) -> str:
     return found if isinstance(found, str) and found in MACHINES else "x86_64"
 
 
-def _gpus(host: Host, query: RootQuery, is_wsl: bool, ask_library: Asking | None) -> FoundGpus:
+def _gpus(host: Host, search: LibrarySearch, query: RootQuery, is_wsl: bool, ask_library: Asking | None) -> FoundGpus:
     """GPUs for the modes that have any; asking NVML wakes them, so nobody else does."""
     if query.mode in ("auto", NVML, CSV) and not is_wsl:
-        return collect_gpus(host, query.driver_root, query.dev_root, query.nvml_seconds, ask_library)
+        root = "" if query.driver_root == "/" else query.driver_root
+        places = tuple(root + path for path in find_by_name(search, LIBRARY))
+        return collect_gpus(host, NvmlQuery(query.driver_root, query.nvml_seconds, places), query.dev_root, ask_library)
     if query.mode == MANAGEMENT:
-        return collect_gpus(host, query.driver_root, query.dev_root, None)
+        return collect_gpus(host, NvmlQuery(query.driver_root), query.dev_root)
     return FoundGpus(GpuSource("none", "not asked: this mode needs no GPU", False), ())
 
 

@@ -4,6 +4,7 @@ It opens no library but to read its SONAME, and loads none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from ctk.cdi.driver_files import CACHE_PREFIXES, DRIVER_LIBRARIES, LIBRARY_FOLDERS
@@ -107,6 +108,16 @@ def _version_of(search: LibrarySearch, name: str, path: str) -> str:
         return ""
     version = real.rpartition("/")[2].removeprefix(f"{stem}.so.")
     return version if version.count(".") and version.replace(".", "").isdigit() else ""
+
+
+def find_by_name(search: LibrarySearch, name: str) -> Iterator[str]:
+    """Final files of a library in the named folders and in the cache; the usual folders are somebody else's list."""
+    named = [(name, _join(folder, name)) for folder in search.explicit if name in search.names(folder)]
+    for entry, path in (*named, *search.cached()):
+        if entry != name:
+            continue
+        with suppress(OSError):
+            yield search.real(path)
 
 
 def find_driver_folders(search: LibrarySearch, version: str) -> tuple[str, ...]:

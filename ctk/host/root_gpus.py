@@ -21,7 +21,20 @@ NVGPU_NAMES = ("(nvgpu)", "NVIDIA Thor")
 """GPUs that are part of a Jetson's processor, by their names."""
 
 Line = Mapping[str, object]
-Asking = Callable[[Host, str, float | None], "FoundGpus | str"]
+
+
+class NvmlQuery(Record):
+    """Which library is asked: that of the driver root. places: paths of the host to try first, in the cache's order.
+
+    seconds: how long it may take, None = it is not asked.
+    """
+
+    driver_root: str = "/"
+    seconds: float | None = None
+    places: tuple[str, ...] = ()
+
+
+Asking = Callable[[Host, NvmlQuery], "FoundGpus | str"]
 
 
 class FoundGpus(Record):
@@ -35,37 +48,32 @@ class FoundGpus(Record):
     nvgpu: bool = False
 
 
-def collect_gpus(
-    host: Host, driver_root: str, dev_root: str, nvml_seconds: float | None, ask_library: Asking | None = None
-) -> FoundGpus:
+def collect_gpus(host: Host, query: NvmlQuery, dev_root: str, ask_library: Asking | None = None) -> FoundGpus:
     """NVML is asked if it may be; where it does not answer, the kernel side of the driver is read.
 
     ask_library: what asks NVML, ask_nvml unless a test answers for it.
     """
-    found = (ask_library or ask_nvml)(host, driver_root, nvml_seconds)
+    found = (ask_library or ask_nvml)(host, query)
     if not isinstance(found, FoundGpus):
         found = _read_proc(host, found)
     if isinstance(found.gpus, Unknown):
         return found
     caps = _mig_minors(host)
     gpus = tuple(_complete(host, dev_root, gpu, caps) for gpu in found.gpus)
-    return found._replace(gpus=gpus, has_library=found.has_library or _has_library(host, driver_root))
+    there = found.has_library or isinstance(find_library(host, LIBRARY, (query.driver_root,), query.places), str)
+    return found._replace(gpus=gpus, has_library=there)
 
 
-def _has_library(host: Host, driver_root: str) -> bool:
-    return isinstance(find_library(host, LIBRARY, (driver_root,)), str)
-
-
-def ask_nvml(host: Host, driver_root: str, seconds: float | None) -> FoundGpus | str:
+def ask_nvml(host: Host, query: NvmlQuery) -> FoundGpus | str:
     """What NVML says, or why it says nothing."""
-    if seconds is None:
+    if query.seconds is None:
         return "not asked: --no-nvml"
-    library = find_askable(host, LIBRARY, (driver_root,))
+    library = find_askable(host, LIBRARY, (query.driver_root,), query.places)
     if isinstance(library, Unknown):
         return library.reason
     if library is None:
-        return f"there is no {LIBRARY} below {driver_root}"
-    talk = ask(host, "ctk.host.nvml_devices", library, seconds, host.get_environment())
+        return f"there is no {LIBRARY} below {query.driver_root}"
+    talk = ask(host, "ctk.host.nvml_devices", library, query.seconds, host.get_environment())
     if isinstance(talk, Unknown):
         return talk.reason
     told = parse_told(talk.printed)

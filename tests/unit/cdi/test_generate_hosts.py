@@ -14,7 +14,7 @@ from ctk.facts.driver_root import GpuSource, MigInstance, RootGpu
 from ctk.facts.nvml import Nvml, NvmlGpu
 from ctk.host import Host
 from ctk.host.driver_root import RootQuery, collect_driver_root
-from ctk.host.root_gpus import FoundGpus
+from ctk.host.root_gpus import FoundGpus, NvmlQuery
 from tests.conftest import GoldenCheck
 from tests.driver_tree import HOOKS
 from tests.fake_host import HOSTS, build_host
@@ -25,7 +25,7 @@ CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 def answer_for(rows: dict[str, Any]) -> Any:
     """What NVML would say, from the rows of host.toml."""
 
-    def ask(host: Host, driver_root: str, seconds: float | None) -> FoundGpus | str:
+    def ask(host: Host, query: NvmlQuery) -> FoundGpus | str:
         document = dict(rows.get("nvml", {"absent": True}))
         if document.pop("unasked", False) or document.pop("absent", False):
             return "there is no libnvidia-ml.so.1 below /"

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ctk.cli.cdi_hook_program import why_untrusted
+from ctk.host import LocalHost
 from tests.conftest import AsNobody
 from tests.driver_tree import VERSION, DriverTree
 from tests.test_json_contract import assert_valid
@@ -161,8 +163,8 @@ def test_driver_root_comes_from_the_toolkits_file_unless_it_is_named(host: HostF
     host.put("/etc/nvidia-container-runtime/config.toml", '[nvidia-container-cli]\nroot = "/run/nvidia/driver"\n')
     answer = host.ctk("cdi", "generate")
     assert (answer.code, answer.errors()[0]) == (
-        2,
-        "error: cannot use /run/nvidia/driver as the driver root: there is no such folder",
+        3,
+        "error: cannot use /run/nvidia/driver as the driver root: it does not exist, though a driver is loaded",
     )
     assert host.ctk("cdi", "generate", "--driver-root=/").code == 0
     below = DriverTree(host.folder, "/run/nvidia/driver")
@@ -170,6 +172,12 @@ def test_driver_root_comes_from_the_toolkits_file_unless_it_is_named(host: HostF
     spec = yaml.safe_load(host.ctk("cdi", "generate", "--dev-root=/").out)
     (mount,) = spec["containerEdits"]["mounts"]
     assert mount["hostPath"] == f"/run/nvidia/driver{mount['containerPath']}"
+
+
+def test_f79_driver_root_that_is_not_there_yet_is_no_failure(host: HostFolder) -> None:
+    answer = host.ctk("cdi", "generate", "--driver-root=/run/nvidia/driver", f"--output={OUTPUT}")
+    assert (answer.code, answer.out) == (4, "")
+    assert len(answer.err.splitlines()) == 1
 
 
 def test_broken_toolkit_file_is_an_error(host: HostFolder, tree: DriverTree) -> None:
@@ -198,7 +206,7 @@ def test_f79_without_a_driver_the_old_spec_stays(host: HostFolder) -> None:
         (("--disable-hook=bogus",), 2),
         (("--feature-flag=bogus",), 2),
         (("--driver-root=driver",), 2),
-        (("--driver-root=/nowhere",), 2),
+        (("--driver-root=/nowhere",), 3),
         (("extra",), 2),
     ],
 )
@@ -241,6 +249,16 @@ def test_device_that_is_left_out_is_a_warning_and_the_rest_is_told_on_request(
     told = [line for line in host.ctk("cdi", "generate").err.splitlines() if HOOK_WARNING not in line]
     assert told == ["warning: left out: device 1: /dev/nvidia1 does not exist"]
     assert "note: left out: node /dev/nvidia-uvm: not there" in host.ctk("cdi", "generate", "-v").err
+
+
+def test_hook_that_others_can_change_is_a_warning(tmp_path: Path) -> None:
+    """Who may write to ctk's own files becomes root when a container starts."""
+    script = tmp_path / "hook_main.py"
+    script.write_text("")
+    assert why_untrusted(LocalHost("/"), (str(script),)) == ()
+    script.chmod(0o666)
+    (warning,) = why_untrusted(LocalHost("/"), (str(script), str(script)))
+    assert f"{script} can be changed by others" in warning
 
 
 def test_full_disk_leaves_the_old_file_whole(host: HostFolder, tree: DriverTree) -> None:
