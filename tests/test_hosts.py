@@ -33,8 +33,15 @@ def dump(snapshot: Snapshot) -> str:
     document = snapshot_to_document(snapshot)
     kept = {key: value for key, value in document.items() if key not in OF_THE_RUN}
     for engine in kept["engines"] if isinstance(kept["engines"], list) else ():
-        for key in ("changed_at", "changed_path", "runtime_changed_at"):  # a checkout's files have the time of the checkout
+        for key in (
+            "changed_at",
+            "changed_path",
+            "runtime_changed_at",
+        ):  # a checkout's files have the time of the checkout
             engine["files"].pop(key, None)
+    rights = kept["rights"]
+    for place in rights["places"] if isinstance(rights, dict) and "places" in rights else ():
+        place.pop("mode")  # of a checkout it is what its user's umask leaves
     return json.dumps(kept, indent=2, sort_keys=True) + "\n"
 
 

@@ -10,7 +10,7 @@ from ctk.host import Host
 from ctk.host.driver_files import UDEV_FOLDERS
 from ctk.host.local import SYSTEM_FOLDERS
 from ctk.host.oci_hooks import HOOK_FOLDERS
-from ctk.host.reading import ABSENT, unknown_from
+from ctk.host.reading import ABSENT, try_exists, unknown_from
 from ctk.host.toolkit import TOOL_FOLDERS, TOOL_NAMES
 from ctk.host.toolkit_in_force import Installations
 
@@ -41,7 +41,7 @@ def collect_rights(host: Host, engines: Installations | Unknown) -> Rights | Unk
     found: dict[str, Place] = {}
     hidden: dict[Unknown, None] = {}
     for path in list(_trusted(host, known, hidden))[:MOST_FILES]:
-        for place in _way(host, path):
+        for place in _way(host, path) if try_exists(host, path) is not False else ():
             if place in found:
                 continue
             try:
