@@ -76,6 +76,7 @@ class FakeHost(LocalHost):
         return _with_times(_with_owner(found, row) if row is not None else found, row or {})
 
     def lstat(self, path: str) -> os.stat_result:
+        self._place(path, follow_last=False)  # it may be closed
         node = self._nodes.get(path)
         if node is not None:
             return _stat_of(node)

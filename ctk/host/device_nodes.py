@@ -68,23 +68,29 @@ def collect_nodes(host: Host, root: str = "") -> tuple[DeviceNode, ...] | Unknow
         return Unknown("no /dev")
     except OSError as error:
         return unknown_from(error)
-    found = [_look_at(host, root, f"{DEV}/{name}") for name in names if name.startswith(NAME_STARTS)]
-    for folder in FOLDERS:
-        if any(node.path == folder and node.kind == DIRECTORY for node in found):
-            found += _look_into(host, root, folder)
+    found = []
+    for name in names:
+        if name.startswith(NAME_STARTS):
+            node = _look_at(host, root, f"{DEV}/{name}")
+            is_folder = node.path in FOLDERS and node.kind == DIRECTORY
+            found += _look_into(host, root, node) if is_folder else [node]
     if "dri" in names:
-        found += [node for folder in DRM_FOLDERS for node in _look_into(host, root, folder) if node.kind != DIRECTORY]
+        for folder in DRM_FOLDERS:
+            inside = _look_into(host, root, DeviceNode(folder, DIRECTORY))[1:]
+            found += [node for node in inside if node.kind != DIRECTORY]
     return tuple(node._replace(address=_drm_address(host, node.path)) for node in found)
 
 
-def _look_into(host: Host, root: str, folder: str) -> list[DeviceNode]:
+def _look_into(host: Host, root: str, folder: DeviceNode) -> list[DeviceNode]:
+    """The folder and what is in it; a folder that may not be listed says so."""
     try:
-        names = host.list_directory(root + folder)
+        names = host.list_directory(root + folder.path)
     except ABSENT:
-        return []
+        return [folder]
     except OSError as error:
-        return [DeviceNode(folder, OTHER, unreadable=unknown_from(error).reason)]
-    return [_look_at(host, root, f"{folder}/{name}") for name in _in_order(folder, names)]
+        return [folder._replace(unreadable=unknown_from(error).reason)]
+    inside = (f"{folder.path}/{name}" for name in _in_order(folder.path, names))
+    return [folder, *(_look_at(host, root, path) for path in inside)]
 
 
 def _in_order(folder: str, names: tuple[str, ...]) -> list[str]:

@@ -105,6 +105,23 @@ def test_folder_that_may_not_be_listed(tmp_path: Path) -> None:
     assert collect_device_nodes(host).links == Unknown("permission denied")
 
 
+def test_folder_of_capabilities_that_may_not_be_listed(tmp_path: Path) -> None:
+    plant(tmp_path, {"/dev/.keep": ""})
+    host = Closed(str(tmp_path), {"device": [node("/dev/nvidia-caps/nvidia-cap1", 235, 1)]})
+    found = collect_device_nodes(host).find("/dev/nvidia-caps")
+    assert found is not None
+    assert (found.kind, found.unreadable) == ("directory", "permission denied")
+
+
+class Closed(FakeHost):
+    """A folder of capability nodes that only its owner may list."""
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        if path == "/dev/nvidia-caps":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return super().list_directory(path)
+
+
 def test_rules_that_make_the_links(tmp_path: Path) -> None:
     files = {
         "/lib/udev/rules.d/71-nvidia-dev-char.rules": 'RUN+="/usr/bin/nvidia-ctk system create-dev-char-symlinks"\n',
