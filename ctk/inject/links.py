@@ -34,7 +34,7 @@ def make_link(rootfs: Rootfs, target: str, link: str, warn: Warn) -> None:
             return
         if kind == stat.S_IFDIR:
             raise InjectFault(f"cannot make the link {link} -> {target}: a folder is in its place")
-        refuse_kernel_file_system(folder, link)
+        refuse_kernel_file_system(folder, f"make the link {link}")
         if not _replace(folder, name, target):
             warn(f"the link {link} -> {target} is left out: a file is mounted in its place")
         elif found and kind == stat.S_IFREG and found.st_size:

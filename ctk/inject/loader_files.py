@@ -124,12 +124,18 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def _write_musl_path(rootfs: Rootfs, folders: list[str]) -> None:
-    path = f"/etc/ld-musl-{os.uname().machine}.path"
+    path = f"/etc/ld-musl-{_musl_machine(rootfs)}.path"
     text = (rootfs.read(path, FILE_LIMIT_BYTES) or b"").decode("utf-8", "surrogateescape")
     present = [word for line in text.splitlines() for word in line.split(":") if word] or list(MUSL_DEFAULT)
     wanted = list(dict.fromkeys([*present, *folders]))
     if wanted != present or not text:
         rootfs.write(path, _lines(wanted))
+
+
+def _musl_machine(rootfs: Rootfs) -> str:
+    """As the image's own loader is called, which is not always what uname says (armhf)."""
+    names = [name for name in rootfs.list_folder("/lib") if name.startswith("ld-musl-") and name.endswith(".so.1")]
+    return names[0][len("ld-musl-") : -len(".so.1")] if names else os.uname().machine
 
 
 def _clean(folder: str) -> str:

@@ -33,7 +33,7 @@ KERNEL_FILE_SYSTEMS = {
     0x6165676C: "pstore",
     0x19800202: "mqueue",
 }
-"""linux/magic.h: what is written there changes the host's kernel, whoever's root it is seen from."""
+"""linux/magic.h: what is done there is done to the host's kernel, whoever's root it is seen from."""
 MAGIC_MASK = 0xFFFFFFFF
 READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,7 +105,7 @@ class Rootfs:
         except FileNotFoundError:
             parent, name = split_path(path)
         with self.make_folder(parent, mode) as folder:
-            refuse_kernel_file_system(folder, path)
+            refuse_kernel_file_system(folder, f"write {path}")
             if entry_status(folder, name) is None:  # else made by another process, or a link that leads nowhere
                 os.mkdir(name, mode, dir_fd=folder)
             return Descriptor(os.open(name, PATH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder))
@@ -117,6 +117,7 @@ class Rootfs:
         except (FileNotFoundError, NotADirectoryError):
             return None
         with found as descriptor:
+            refuse_kernel_file_system(descriptor, f"read {path}")
             return read_regular(descriptor, path, limit)
 
     def list_folder(self, path: str) -> list[str]:
@@ -135,7 +136,7 @@ class Rootfs:
             with self.make_folder(parent) as folder:
                 if has_content(folder, name, content, mode):
                     return False
-                refuse_kernel_file_system(folder, path)
+                refuse_kernel_file_system(folder, f"write {path}")
                 _replace(folder, name, content, mode)
         except OSError as error:
             raise fault_of(f"write {path}", error) from error
@@ -240,11 +241,11 @@ def temporary_name() -> str:
     return f".ctk-{os.urandom(8).hex()}"
 
 
-def refuse_kernel_file_system(folder: int, path: str) -> None:
-    """An image's link may lead into the container's /proc or /sys, where a new file or folder changes the kernel."""
-    kind = KERNEL_FILE_SYSTEMS.get(filesystem_type(folder) & MAGIC_MASK)
+def refuse_kernel_file_system(descriptor: int, what: str) -> None:
+    """An image's link may lead into the container's /proc or /sys, where a new folder, or a read, does something."""
+    kind = KERNEL_FILE_SYSTEMS.get(filesystem_type(descriptor) & MAGIC_MASK)
     if kind is not None:
-        raise InjectFault(f"cannot write {path}: it leads into a file system of the kernel ({kind})")
+        raise InjectFault(f"cannot {what}: it leads into a file system of the kernel ({kind})")
 
 
 def printable_path(path: str) -> str:

@@ -26,6 +26,15 @@ APPLY = (
     "--mode=755",
     "--path=/dev/dri",
 )
+MOUNTS = [
+    {"destination": "/proc", "type": "proc", "source": "proc"},
+    {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
+]
+NAMESPACES = [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")]
+DEVICE = {"path": "/dev/nvidia2", "type": "c", "major": 195, "minor": 2, "fileMode": 0o666, "uid": 0, "gid": 0}
+HOSTS_USERS = {"namespaces": NAMESPACES, "devices": [DEVICE]}
+MAP = [{"containerID": 0, "hostID": 0, "size": 65536}]
+OWN_USERS = {"namespaces": [*NAMESPACES, {"type": "user"}], "uidMappings": MAP, "gidMappings": MAP}
 PRELOAD = """
 #include <fcntl.h>
 #include <unistd.h>
@@ -55,61 +64,26 @@ class Bundle:
         environment: Mapping[str, str] | None = None,
         hook_environment: Sequence[str] | None = HOOK_ENVIRONMENT,
         read_only: bool = False,
+        user_namespace: bool = False,
     ) -> "subprocess.CompletedProcess[str]":
         """Create and start it; the hook runs as a createContainer hook, as specs have it."""
-        entry: dict[str, object] = {
-            "path": sys.executable,
-            "args": [sys.executable, "-I", "-S", str(SCRIPT), *hook],
-        }
+        entry: dict[str, object] = {"path": sys.executable, "args": [sys.executable, "-I", "-S", str(SCRIPT), *hook]}
         if hook_environment is not None:
             entry["env"] = list(hook_environment)
         words = [f"{name}={value}" for name, value in (environment or {}).items()]
+        process = {"args": ["/bin/sh", "-c", script], "cwd": "/", "env": ["PATH=/bin", *words]}
         config = {
             "ociVersion": "1.0.2",
-            "process": {
-                "user": {"uid": 0, "gid": 0},
-                "args": ["/bin/sh", "-c", script],
-                "cwd": "/",
-                "env": ["PATH=/bin", *words],
-            },
+            "process": {"user": {"uid": 0, "gid": 0}, **process},
             "root": {"path": "rootfs", "readonly": read_only},
-            "mounts": [
-                {"destination": "/proc", "type": "proc", "source": "proc"},
-                {
-                    "destination": "/dev",
-                    "type": "tmpfs",
-                    "source": "tmpfs",
-                    "options": ["nosuid", "mode=755", "size=64k"],
-                },
-            ],
+            "mounts": MOUNTS,
             "hooks": {"createContainer": [entry]},
-            "linux": {
-                "cgroupsPath": f"/{self.host.cgroup}/hooks",
-                "devices": [
-                    {
-                        "path": "/dev/nvidia2",
-                        "type": "c",
-                        "major": 195,
-                        "minor": 2,
-                        "fileMode": 0o666,
-                        "uid": 0,
-                        "gid": 0,
-                    }
-                ],
-                "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")],
-            },
+            "linux": {"cgroupsPath": f"/{self.host.cgroup}/hooks", **(OWN_USERS if user_namespace else HOSTS_USERS)},
         }
         (self.folder / "config.json").write_text(json.dumps(config))
         options = ["--cgroup-manager=disabled"] if self.runtime == "crun" else []
-        command = [
-            find_binary(self.runtime),
-            *options,
-            f"--root={self.host.directory}/state",
-            "run",
-            "-b",
-            str(self.folder),
-        ]
-        return self.host.run([*command, "hooks"])
+        command = [find_binary(self.runtime), *options, f"--root={self.host.directory}/state", "run"]
+        return self.host.run([*command, "--bundle", str(self.folder), "hooks"])
 
 
 @pytest.fixture(params=["runc", "crun"])
@@ -142,6 +116,13 @@ def test_a_container_finds_everything(bundle: Bundle) -> None:
 def test_a_read_only_container_starts(bundle: Bundle) -> None:
     done = bundle.run("echo started", read_only=True)
     assert (done.returncode, done.stdout) == (0, "started\n")
+
+
+def test_f89_a_container_with_users_of_its_own_finds_its_libraries(bundle: Bundle) -> None:
+    done = bundle.run("echo started", user_namespace=True)
+    assert (done.returncode, done.stdout) == (0, "started\n"), done.stderr
+    assert os.readlink(bundle.root / LIBRARIES.lstrip("/") / "libz.so.1").startswith("libz.so.1.")
+    assert (bundle.root / "etc/ld.so.cache").stat().st_size
 
 
 def test_a_hook_that_fails_keeps_the_container_from_starting_and_says_why(bundle: Bundle) -> None:

@@ -101,6 +101,13 @@ def test_musls_path_file_keeps_the_default_and_does_not_grow(container: Containe
     assert path.read_text() == f"/lib\n/usr/local/lib\n/usr/lib\n{LIBRARIES}\n"
 
 
+def test_musls_path_file_is_called_as_the_images_loader_is(container: Container, rootfs: Rootfs) -> None:
+    container.write("/etc/alpine-release", "3.20.0\n")
+    container.write("/lib/ld-musl-armhf.so.1")
+    write_loader_files(rootfs, [LIBRARIES])
+    assert container.read("/etc/ld-musl-armhf.path").endswith(f"\n{LIBRARIES}\n")
+
+
 def test_musls_path_file_of_the_image_is_only_added_to(container: Container, rootfs: Rootfs) -> None:
     container.write("/etc/alpine-release", "3.20.0\n")
     path = container.write(f"/etc/ld-musl-{os.uname().machine}.path", "/site/lib:/lib\n/usr/lib")

@@ -46,12 +46,18 @@ def test_f82_what_is_not_there_is_a_note(container: Container) -> None:
 
 
 def test_f82_a_folder_that_may_not_be_changed_is_a_note(container: Container) -> None:
-    """A file system that knows no modes answers with "not permitted", as a user namespace does with foreign folders."""
-    container.folder_at("/proc")
-    mounted = ("proc", str(container.root / "proc"), "proc", 0)
-    ran = container.run("chmod", "--mode=700", "--path=/proc/self/net", mounts=[mounted])
+    container.folder_at("/dev/dri").chmod(0o700)
+    ran = container.run("chmod", "--mode=755", "--path=/dev/dri", forbid=["chmod"])
     assert ran.code == 0
-    assert "the mode of /proc/self/net is left as it is" in ran.output
+    assert "the mode of /dev/dri is left as it is: Operation not permitted" in ran.output
+
+
+def test_a_link_into_the_kernels_files_changes_no_mode(container: Container) -> None:
+    place = container.folder_at("/kernel")
+    container.link("/dev", "/kernel/self")
+    ran = container.run("chmod", "--mode=700", "--path=/dev/task", mounts=[("proc", str(place), "proc", 0)])
+    assert ran.code == 1
+    assert "a file system of the kernel (proc)" in ran.output
 
 
 def test_f82_the_hosts_dev_in_a_toolbox_is_left_alone(container: Container) -> None:
