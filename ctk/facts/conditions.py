@@ -34,4 +34,5 @@ class Conditions:
     file_systems: tuple[FileSystem, ...] | Unknown = ()
     selinux: str | None | Unknown = None  # enforcing or permissive; None: there is no SELinux
     selinux_devices: bool | None | Unknown = None  # its switch container_use_devices; None: no such switch
+    device_label: str | None | Unknown = None  # SELinux's, of /dev/nvidiactl; None: none, or another root
     denials: tuple[str, ...] | None | Unknown = None  # None: there is no audit log

@@ -58,6 +58,7 @@ class Services:
     imex_domain: str | None | Unknown = None  # UP, DEGRADED or DOWN; None = the daemon does not run
     imex_daemon: str | None | Unknown = None  # READY, WAITING_FOR_PEERS …
     imex_by_kubernetes: bool | Unknown = False  # the DRA driver starts it for each compute domain
+    persistence_socket: str | None | Unknown = None  # where the persistence daemon listens; None: nowhere
     cuda_toolkits: tuple[CudaToolkit, ...] | Unknown = ()
 
     def find(self, name: str) -> Service | None:

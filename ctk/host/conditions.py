@@ -1,5 +1,6 @@
 """The host's state of the moment: stuck processes, full disks, SELinux; it ends no process and changes no switch."""
 
+import errno
 import os
 
 from ctk.facts import Unknown
@@ -13,6 +14,7 @@ FILE_SYSTEM_PATHS = ("/", "/run", "/var", "/tmp", "/etc/cdi", "/var/run/cdi", "/
 SELINUX = "/sys/fs/selinux"
 DEVICE_SWITCH = SELINUX + "/booleans/container_use_devices"
 """A tunable of the container-selinux policy; the file holds the value in force and the pending one."""
+LABELLED_NODE = "/dev/nvidiactl"
 AUDIT_LOG = "/var/log/audit/audit.log"
 AUDIT_TAIL_BYTES = 1024 * 1024
 DENIALS_KEPT = 5
@@ -25,6 +27,7 @@ def collect_conditions(host: Host) -> Conditions:
         file_systems=_collect_file_systems(host),
         selinux=_collect_selinux(host),
         selinux_devices=_switch(host, DEVICE_SWITCH),
+        device_label=_label(host, LABELLED_NODE),
         denials=_collect_denials(host),
     )
 
@@ -115,6 +118,17 @@ def _collect_selinux(host: Host) -> str | None | Unknown:
 def _switch(host: Host, path: str) -> bool | None | Unknown:
     text = try_read_text(host, path)
     return text.split()[:1] == ["1"] if isinstance(text, str) else text
+
+
+def _label(host: Host, path: str) -> str | None | Unknown:
+    """user:role:type:level, as `ls -Z` prints it; a tree of files has no labels of the host it stands for."""
+    if not host.is_live:
+        return None
+    try:
+        return os.getxattr(path, "security.selinux").rstrip(b"\0").decode("utf-8", "replace")
+    except OSError as error:
+        is_none = isinstance(error, ABSENT) or error.errno in (errno.ENODATA, errno.EOPNOTSUPP)
+        return None if is_none else unknown_from(error)
 
 
 def _collect_denials(host: Host) -> tuple[str, ...] | None | Unknown:

@@ -34,6 +34,8 @@ IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 IMEX_TOOL = "nvidia-imex-ctl"
 IMEX_FOLDERS = ("/opt/nvidia/imex/bin", "/usr/local/nvidia/imex/bin")
 COMPUTE_DOMAINS = "/var/lib/kubelet/plugins/compute-domain.nvidia.com"
+PERSISTENCE_SOCKETS = ("/run/nvidia-persistenced/socket", "/var/run/nvidia-persistenced/socket")
+"""Of NVIDIA Container Toolkit and of libnvidia-container; one and the same where /var/run is a link to /run."""
 LOG_TAIL_BYTES = 1 << 20
 LOG_LINES = 20
 TROUBLE = re.compile(
@@ -85,6 +87,7 @@ def collect_services(host: Host) -> Services:
         imex_domain=domain,
         imex_daemon=daemon,
         imex_by_kubernetes=try_exists(host, COMPUTE_DOMAINS),
+        persistence_socket=_first_there(host, PERSISTENCE_SOCKETS),
         cuda_toolkits=collect_cuda_toolkits(host),
     )
 
@@ -197,6 +200,14 @@ def _log_time(line: str, is_local_time: bool) -> str | None:
         return format_time(time.mktime(moment) if is_local_time else calendar.timegm(moment))
     except (ValueError, OverflowError):
         return None
+
+
+def _first_there(host: Host, paths: Iterable[str]) -> str | None | Unknown:
+    for path in paths:
+        there = try_exists(host, path)
+        if there:
+            return there if isinstance(there, Unknown) else path
+    return None
 
 
 def _imex_nodes(host: Host) -> tuple[str, ...] | None | Unknown:

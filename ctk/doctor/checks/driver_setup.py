@@ -94,7 +94,7 @@ def check_persistence(snapshot: "Snapshot") -> Outcome:
     if isinstance(service.running, Unknown):
         return unseen(service.running)
     if service.running is True:
-        return passed("the persistence daemon runs")
+        return _judge_socket(services.persistence_socket)
     unit = service.unit or "nvidia-persistenced.service"
     if service.enabled is True and not service.masked:
         evidence = Evidence("enabled and not running", unit)
@@ -102,6 +102,16 @@ def check_persistence(snapshot: "Snapshot") -> Outcome:
     return noted(
         "no persistence daemon runs: the first program on an idle GPU starts slowly", Evidence("not running", unit)
     )
+
+
+def _judge_socket(path: str | None | Unknown) -> Outcome:
+    """Containers get it mounted from where the toolkit looks."""
+    if isinstance(path, str) and not path.startswith("/run/"):
+        evidence = Evidence("not /run, and no link to it", path)
+        return warned(f"the persistence daemon's socket is at {path}, where the toolkit does not look", evidence)
+    if path is None:
+        return passed("the persistence daemon runs; its socket was not found, so no container gets it")
+    return passed("the persistence daemon runs")
 
 
 def check_modeset_drm(snapshot: "Snapshot") -> Outcome:

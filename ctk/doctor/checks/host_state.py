@@ -141,11 +141,19 @@ def check_selinux(snapshot: "Snapshot") -> Outcome:
     if mode == "permissive":
         return noted("SELinux is permissive: it would tell, not forbid", Evidence("0", "/sys/fs/selinux/enforce"))
     if conditions.selinux_devices is False and _has_labelling_engine(snapshot):
-        evidence = Evidence("0", "/sys/fs/selinux/booleans/container_use_devices")
-        return warned("SELinux enforces, and container_use_devices is off: labelled containers get no GPU", evidence)
+        return warned(
+            "SELinux enforces, and container_use_devices is off: labelled containers get no GPU",
+            Evidence("0", "/sys/fs/selinux/booleans/container_use_devices"),
+            *_label(conditions),
+        )
     if isinstance(conditions.denials, Unknown):
         return unseen(conditions.denials)
     return passed("SELinux denied no container the GPU")
+
+
+def _label(conditions: "Conditions") -> tuple[Evidence, ...]:
+    label = conditions.device_label
+    return (Evidence(label, "label of /dev/nvidiactl"),) if isinstance(label, str) else ()
 
 
 def _has_labelling_engine(snapshot: "Snapshot") -> bool:

@@ -83,3 +83,7 @@ def test_packages_of_both_managers(tmp_path: Path) -> None:
     assert parse_rpm_list("kmod-nvidia-open-dkms 570.144\nbash 5\n\n") == (
         DriverPackage("kmod-nvidia-open-dkms", "570.144", "rpm"),
     )
+
+
+def test_a_tree_has_no_labels_of_its_host(tmp_path: Path) -> None:
+    assert collect_conditions(plant(tmp_path, {"/dev/nvidiactl": ""})).device_label is None

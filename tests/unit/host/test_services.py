@@ -170,3 +170,19 @@ def test_status_of_the_domain_is_not_that_of_a_node(text: str, status: str | Non
 def test_state_of_the_daemon_is_one_word() -> None:
     assert parse_imex_daemon("READY\n") == "READY"
     assert parse_imex_daemon("Failed to connect") == Unknown("nvidia-imex-ctl told no state")
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        ({"/run/nvidia-persistenced/socket": ""}, "/run/nvidia-persistenced/socket"),
+        (
+            {"/var/run": Link("/run"), "/run/nvidia-persistenced/socket": ""},
+            "/run/nvidia-persistenced/socket",
+        ),
+        ({"/var/run/nvidia-persistenced/socket": ""}, "/var/run/nvidia-persistenced/socket"),
+        ({}, None),
+    ],
+)
+def test_where_the_persistence_daemon_listens(tmp_path: Path, files: dict[str, str], path: str | None) -> None:
+    assert look(tmp_path, files).persistence_socket == path
