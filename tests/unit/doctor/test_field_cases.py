@@ -270,3 +270,14 @@ def test_f146_the_persistence_socket_by_its_path_and_never_as_a_failure(
     found = finding(judged(make_snapshot(services=services)), "driver.persistence-daemon")
     assert found.status == status
     assert text in found.outcome.message
+
+
+def test_f143_docker_in_an_lxc_container_is_told_two_settings_and_nothing_of_the_host(tmp_path: Path) -> None:
+    report = of_host("lxc-cgroups", tmp_path)
+    (found,) = report.with_status(WARN)
+    assert report.roots == ()
+    text = words(found)
+    for part in ("no-cgroups=true", "load-kmods=false"):
+        assert part in text
+    for part in ("modprobe", "reboot"):
+        assert part not in text
