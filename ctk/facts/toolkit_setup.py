@@ -64,7 +64,6 @@ class LogFile(NamedTuple):
     path: str
     folder_exists: bool | Unknown
     size_bytes: int | None | Unknown = None
-    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

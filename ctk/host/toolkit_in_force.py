@@ -177,9 +177,8 @@ def _mode(
 def _log(host: Host, key: str, path: str) -> LogFile:
     folder = try_exists(host, path.rpartition("/")[0] or "/")
     try:
-        status = host.stat(path)
+        return LogFile(key, path, folder, host.stat(path).st_size)
     except ABSENT:
         return LogFile(key, path, folder)
     except OSError as error:
         return LogFile(key, path, folder, unknown_from(error))
-    return LogFile(key, path, folder, status.st_size, status.st_mode & 0o7777)

@@ -50,7 +50,7 @@ def collect_mode_facts(
         spec_folders=folders,
         specs=collect_spec_kinds(host, folders),
         default_kind=str(values[f"{RUNTIME}.modes.cdi.default-kind"]),
-        cdi_tool=find_program(host, ("nvidia-cdi-hook", "nvidia-ctk")),
+        cdi_tool=find_program(host, ("nvidia-cdi-hook", str(values["nvidia-ctk.path"] or "nvidia-ctk"), "nvidia-ctk")),
         engine_folders=collect_engine_folders(host),
     )
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import is_debian_like
+from ctk.doctor.checks.collector import SYSTEM_CONTAINERS
 from ctk.doctor.checks.toolkit_applies import config_of, toolkit_runtimes, toolkit_version
 from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
 from ctk.facts import Unknown
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 LDCONFIG = "nvidia-container-cli.ldconfig"
 ENVVAR = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 OTHERS_WRITE, GROUP_WRITES, STICKY = 0o002, 0o020, 0o1000
+NOBODY = 65534
+"""In an unprivileged system container: the host's own files, which nobody in there may change."""
 DEBIAN_STAFF = 50
 """Debian's group staff may change /usr/local, and is trusted like root (Debian policy, 9.1.2)."""
 
@@ -39,6 +42,8 @@ def check_config_writable(snapshot: "Snapshot") -> Outcome:
 
 
 def _why_loose(snapshot: "Snapshot", place: "Place") -> str:
+    if place.uid == NOBODY and snapshot.system.container in SYSTEM_CONTAINERS:
+        return ""
     if place.uid != 0:
         return f"belongs to user {place.uid}"
     if place.is_directory and place.mode & STICKY:

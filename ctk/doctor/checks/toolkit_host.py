@@ -49,7 +49,7 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
     evidence = Evidence(f"mode = {configured}", config.path)
     if configured not in PATH_KEYS and configured != "auto":
         return skipped(f"{configured} is no mode")
-    fault = _mode_fault(mode, facts, config)
+    fault = _mode_fault(mode, facts, judges_driver=not _is_for_root(snapshot, config))
     if isinstance(fault, Unknown):
         return unseen(fault)
     if fault:
@@ -64,10 +64,17 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
     return passed(f"auto means {mode} here" if configured == "auto" else f"the mode {mode} can work here", evidence)
 
 
-def _mode_fault(mode: str, facts: "ModeFacts", config: "ToolkitConfig") -> str | Unknown:
-    """Programs and the driver root have checks of their own."""
+def _is_for_root(snapshot: "Snapshot", config: "ToolkitConfig") -> bool:
+    """A driver that is looked for in the wrong place is told by the check of the driver root."""
+    return config.text(ROOT) not in ("", "/") or has_driver_container(snapshot)
+
+
+def _mode_fault(mode: str, facts: "ModeFacts", *, judges_driver: bool) -> str | Unknown:
+    """Programs have a check of their own, and so have CDI specs: cdi.spec-present and what it needs."""
+    if mode == "cdi":
+        return ""
     if mode in (LEGACY, JIT_CDI):
-        if facts.is_wsl is True or config.text(ROOT) not in ("", "/"):
+        if facts.is_wsl is True or not judges_driver:
             return ""
         if isinstance(facts.driver_library, Unknown):
             return facts.driver_library
@@ -77,18 +84,10 @@ def _mode_fault(mode: str, facts: "ModeFacts", config: "ToolkitConfig") -> str |
         return Unknown(first.answer.removeprefix("could not look: "))
     if first.holds:
         return ""
-    if mode == "csv":
-        return f"there is no mount file in {facts.mount_spec_folder}"
-    return f"there is no CDI spec of {facts.default_kind} in {', '.join(facts.spec_folders)}"
+    return f"there is no mount file in {facts.mount_spec_folder}"
 
 
 def _mode_remedy(mode: str, configured: str) -> Remedy:
-    if mode == "cdi":
-        commands = (
-            Command("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
-            Command(f"ctk config set {MODE}=auto"),
-        )
-        return Remedy("Make the CDI spec, or let the runtime choose the mode", commands)
     if configured != "auto":
         return Remedy("Let the runtime choose the mode", (Command(f"ctk config set {MODE}=auto"),))
     return Remedy("Install what is missing; this says what auto looks at", (Command("ctk config mode"),))

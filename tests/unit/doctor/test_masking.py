@@ -42,7 +42,10 @@ CHAINS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("fabric.manager-version", ("fabric.manager-running", "fabric.gpu-state", "cuda.init", "nvlink.links-up")),
     ("fabric.manager-running", ("fabric.gpu-state", "cuda.init", "nvlink.links-up")),
     ("nvml.mig-pending", ("nvml.mig-instances", "cdi.stale-mig")),
-    ("toolkit.installed", ("toolkit.*", "runtime.*.registered", "runtime.*.binary", "runtime.docker.gpus-flag")),
+    (
+        "toolkit.installed",
+        ("toolkit.*", "runtime.*.registered", "runtime.*.binary", "runtime.docker.gpus-flag", "cdi.hook-binary"),
+    ),
     ("toolkit.config-parse", ("toolkit.config-*", "toolkit.mode")),
     ("runtime.docker.config-parse", ("runtime.docker.registered", "runtime.docker.default")),
     ("runtime.docker.restart-needed", ("runtime.docker.cdi",)),

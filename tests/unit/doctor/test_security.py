@@ -90,6 +90,12 @@ ROWS = [
     Row("security.config-writable", "a-user", rights(0o755, uid=1000), "fail", "belongs to user 1000"),
     Row(
         "security.config-writable",
+        "hosts-file-in-a-system-container",
+        dataclasses.replace(rights(0o755, uid=65534), system=make_system(container="lxc")),
+        "pass",
+    ),
+    Row(
+        "security.config-writable",
         "two",
         make_snapshot(
             rights=make_rights(make_place("/etc/cdi", 0o777, used_for="/etc/cdi/x.yaml"), make_place("/x", 0o666))

@@ -135,6 +135,4 @@ def test_debug_logs(tmp_path: Path, folder: str, expected: bool) -> None:
     key = "nvidia-container-runtime.debug"
     text = f'[nvidia-container-runtime]\ndebug = "{folder}/x.log"\n'
     found = collect(tmp_path, text, {"/var/log/x.log": "line\n"})
-    assert found.logs == (
-        LogFile(key, f"{folder}/x.log", expected, 5 if expected else None, 0o644 if expected else None),
-    )
+    assert found.logs == (LogFile(key, f"{folder}/x.log", expected, 5 if expected else None),)
