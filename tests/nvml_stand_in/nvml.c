@@ -392,3 +392,36 @@ int nvmlDeviceGetGpuFabricInfoV(Device *device, Fabric *fabric) {
         fabric->summary = (uint8_t)number(device->gpu, "fabric_summary", 1);
     return SUCCESS;
 }
+
+typedef struct {
+    unsigned year;
+    uint16_t month, day, hour, min, sec;
+    uint8_t status;
+} Expiry;
+
+typedef struct {
+    unsigned code, state;
+    char info[128], product[128];
+    unsigned enabled;
+    Expiry expiry;
+} Feature;
+
+typedef struct {
+    int supported;
+    unsigned count;
+    Feature features[3];
+} Features;
+
+/* licence=0 or 1: without or with one; licence_status: of its expiry, 2 is a date. */
+int nvmlDeviceGetGridLicensableFeatures_v4(Device *device, Features *features) {
+    ENTER(device, "GridLicensableFeatures");
+    memset(features, 0, sizeof *features);
+    features->supported = 1;
+    features->count = 2;
+    strcpy(features->features[0].product, "NVIDIA Virtual Applications");
+    strcpy(features->features[1].product, "NVIDIA RTX Virtual Workstation");
+    features->features[1].enabled = 1;
+    features->features[1].state = (unsigned)number(device->gpu, "licence", 1);
+    features->features[1].expiry = (Expiry){2026, 10, 9, 6, 51, 17, (uint8_t)number(device->gpu, "licence_status", 2)};
+    return SUCCESS;
+}

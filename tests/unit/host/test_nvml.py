@@ -9,7 +9,7 @@ import pytest
 from ctk.doctor.checks import ALL_CHECKS
 from ctk.doctor.run import run_checks
 from ctk.facts import Unknown
-from ctk.facts.nvml import MigDevice, Nvml, NvmlAnswer, NvmlGpu
+from ctk.facts.nvml import MigDevice, Nvml, NvmlAnswer, NvmlGpu, VgpuLicence
 from ctk.facts.snapshot import Snapshot
 from ctk.host.collect import collect
 from ctk.host.nvml_watch import collect_nvml
@@ -119,6 +119,23 @@ def test_faults_of_memory_and_links_come_through(ask: Ask) -> None:
     assert (gpu.ecc_uncorrected, gpu.remap_pending, gpu.remap_failed) == (4, True, True)
     assert (gpu.sram_threshold_exceeded, gpu.retired_pages_double_bit, gpu.inforom_valid) == (True, 61, False)
     assert (gpu.recovery_action, gpu.nvlinks) == (4, (False, False, *(True,) * 16))
+
+
+@pytest.mark.parametrize(
+    ("words", "licence"),
+    [
+        ("virtualization=2", VgpuLicence("NVIDIA RTX Virtual Workstation", True, "2026-10-09T06:51:17Z")),
+        ("virtualization=2 licence_status=4", VgpuLicence("NVIDIA RTX Virtual Workstation", True, None)),
+        ("virtualization=2 licence=0 licence_status=0", VgpuLicence("NVIDIA RTX Virtual Workstation", False, None)),
+        ("virtualization=2 GridLicensableFeatures=3", None),
+        ("virtualization=2 GridLicensableFeatures=999", Unknown("Unknown Error (NVML 999)")),
+        ("virtualization=1", None),
+        ("virtualization=1 GridLicensableFeatures=999", None),
+    ],
+)
+def test_licence_of_a_vgpu_and_of_nothing_else(ask: Ask, words: str, licence: object) -> None:
+    (gpu,) = gpus_of(ask(words))
+    assert gpu.licence == licence
 
 
 @pytest.mark.long
