@@ -6,10 +6,13 @@ from ctk.cdi.edits import in_order, merge, without
 from ctk.cdi.gpu_devices import BuiltDevice
 from ctk.cdi.hooks import HookWork, build_hooks, unite
 from ctk.cdi.modes import kind_of
-from ctk.cdi.older import fit_version
+from ctk.cdi.older import fit_version, is_older
 from ctk.cdi.request import ALL, COHERENT, Generated, GenerateRequest, LeftOut
 from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecEdits
 from ctk.record import Record
+
+DOTTED = "0.6.0"
+"""The version of CDI that brought classes with a dot."""
 
 
 class Parts(Record):
@@ -26,7 +29,11 @@ def assemble(mode: str, request: GenerateRequest, parts: Parts, version: str) ->
     """The spec, with the lowest version that it needs; version: of the driver."""
     kind = kind_of(mode, request.vendor, request.class_name)
     spec, notes = fit_version(_build(kind, parts.devices, parts, request), request.max_version)
-    others = tuple(_by_coherence(kind, request, parts)) if request.has_flag(COHERENT) else ()
+    others: tuple[tuple[str, CdiSpec], ...] = ()
+    if request.has_flag(COHERENT) and is_older(request.max_version, DOTTED):
+        notes.append(LeftOut("field", "specs by coherence", f"their class has a dot, which needs CDI {DOTTED}"))
+    elif request.has_flag(COHERENT):
+        others = tuple(_by_coherence(kind, request, parts))
     left_out = tuple(dict.fromkeys((*parts.left_out, *notes)))
     return Generated(spec, mode, left_out, others, parts.source, version)
 

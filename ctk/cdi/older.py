@@ -15,16 +15,14 @@ def fit_version(spec: CdiSpec, most: str) -> tuple[CdiSpec, list[LeftOut]]:
     Raises CtkError where a dotted class forbids it.
     """
     notes: list[LeftOut] = []
-    if most:
-        level = VERSIONS.index(most)
-        if level < VERSIONS.index("0.7.0"):
-            spec = _drop_gids(spec, notes)
-        if level < VERSIONS.index("0.6.0"):
-            spec = _drop_annotations(spec, notes)
-        if level < VERSIONS.index("0.5.0"):
-            spec = _rename(_drop_host_paths(spec, notes), notes)
+    if is_older(most, "0.7.0"):
+        spec = _drop_gids(spec, notes)
+    if is_older(most, "0.6.0"):
+        spec = _drop_annotations(spec, notes)
+    if is_older(most, "0.5.0"):
+        spec = _rename(_drop_host_paths(spec, notes), notes)
     needed = minimum_version(spec)
-    if most and VERSIONS.index(needed) > VERSIONS.index(most):
+    if is_older(most, needed):
         dotted = spec.kind.partition("/")[2]
         raise CtkError(
             f"cannot write this spec in CDI {most}: the class {dotted!r} with a dot needs {needed}",
@@ -32,6 +30,11 @@ def fit_version(spec: CdiSpec, most: str) -> tuple[CdiSpec, list[LeftOut]]:
             code="cdi-version",
         )
     return spec._replace(version=needed), notes
+
+
+def is_older(most: str, version: str) -> bool:
+    """Whether the engine reads less than that version; "" is no limit."""
+    return bool(most) and VERSIONS.index(most) < VERSIONS.index(version)
 
 
 def _map(spec: CdiSpec, change: "_Change") -> CdiSpec:

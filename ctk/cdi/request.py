@@ -134,14 +134,14 @@ def _refuse_unknown(what: str, words: Iterable[str], known: tuple[str, ...], opt
 
 
 def _check_kind(request: GenerateRequest) -> None:
-    for option, word, marks in (("--vendor", request.vendor, "_-."), ("--class", request.class_name, "_-.")):
+    """One character is allowed by the specification, but the library of today's engines crashes on it."""
+    for option, word in (("--vendor", request.vendor), ("--class", request.class_name)):
         if word is None:
             continue
-        letters = word
-        for mark in marks:
-            letters = letters.replace(mark, "")
-        if not (word.isascii() and letters.isalnum() and word[0].isalpha() and word[-1].isalnum()):
+        letters = word.replace("_", "").replace("-", "").replace(".", "")
+        if not (word.isascii() and letters.isalnum() and word[0].isalpha() and word[-1].isalnum() and len(word) > 1):
             raise UsageFault(
-                f"{option}: {word!r} is no name that CDI allows",
-                hint="Letters, digits and _ - . between them, a letter first. Nothing was changed.",
+                f"{option}: {word!r} is no name that engines take",
+                hint="Two characters at least: letters, digits and _ - . between them, a letter first. "
+                "Nothing was changed.",
             )

@@ -331,6 +331,7 @@ def test_f81_hook_program_of_another_name(tree: DriverTree) -> None:
         ({"capabilities": ("cuda",)}, "--capabilities: there is no capability 'cuda'"),
         ({"max_version": "0.2.0"}, "--max-cdi-version: there is no CDI version '0.2.0'"),
         ({"class_name": "-gpu"}, "--class: '-gpu' is no name"),
+        ({"class_name": "x"}, "--class: 'x' is no name"),
         ({"vendor": "nvidia com"}, "--vendor: 'nvidia com' is no name"),
     ],
 )
@@ -365,6 +366,9 @@ def test_coherent_and_other_gpus_get_a_spec_each(tree: DriverTree) -> None:
     ]
     assert {spec.version for _, spec in generated.others} <= {"0.6.0", "0.7.0"}
     assert tree.generate().others == ()
+    older = tree.generate(feature_flags=("enable-coherent-annotations",), max_version="0.5.0")
+    assert older.others == ()
+    assert "specs by coherence" in [row.name for row in older.left_out]
 
 
 @pytest.mark.parametrize(

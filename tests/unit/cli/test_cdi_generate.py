@@ -144,13 +144,13 @@ def test_variables_stand_for_options(host: HostFolder, tree: DriverTree, monkeyp
 
 def test_options_of_nvidia_ctk_in_its_spellings(host: HostFolder, tree: DriverTree) -> None:
     words = (
-        *("-discovery-mode=AUTO", "--cdi-vendor", "example.com", "--cdi-class=x", "--devices=1,0", "--device", "0"),
+        *("-discovery-mode=AUTO", "--cdi-vendor", "example.com", "--cdi-class=xy", "--devices=1,0", "--device", "0"),
         *("--nvidia-ctk-path=/opt/nvidia-ctk", "--disable-hooks=enable-cuda-compat", "--no-all-device=true"),
         *("--feature-flags=disable-nvsandboxutils", "--ldconfig-path=@/sbin/ldconfig.real", "--dev-root=/"),
     )
     answer = host.ctk("cdi", "generate", *words)
     spec = yaml.safe_load(answer.out)
-    assert spec["kind"] == "example.com/x"
+    assert spec["kind"] == "example.com/xy"
     assert [device["name"] for device in spec["devices"]] == ["0", "1", "GPU-0", "GPU-1"]
     hooks = spec["containerEdits"]["hooks"]
     assert {hook["path"] for hook in hooks} == {"/opt/nvidia-ctk"}
