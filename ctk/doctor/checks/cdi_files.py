@@ -87,7 +87,11 @@ def check_spec_present(snapshot: "Snapshot") -> Outcome:
     if chosen is None:
         return skipped("no spec is needed: nothing here is set to use CDI only")
     folders = ", ".join(folder.path for folder in folders_of(cdi) if folder.named_by)
-    return failed(f"there is no CDI spec of NVIDIA's, and {chosen.value}", chosen, Evidence("no spec", folders))
+    others = [file for file in files_of(cdi) if isinstance(file.spec, CdiSpec) and is_nvidia_kind(file.spec.kind)]
+    evidence = [chosen, Evidence("no spec of NVIDIA's that can be used", folders)]
+    evidence += [Evidence("not read, or refused", file.path) for file in others[:1]]
+    where = f"{others[0].path} is not used" if others else "there is no CDI spec of NVIDIA's"
+    return failed(f"{where}, and {chosen.value}", *evidence)
 
 
 def _who_needs_a_spec(snapshot: "Snapshot") -> Evidence | None:

@@ -311,6 +311,8 @@ CDI_CHECKS: tuple[Check, ...] = (
             "driver.module-loaded",
             "toolkit.cdi-refresh-result",
             "cdi.parse",
+            "cdi.schema",
+            "cdi.version-declared",
             "cdi.conflicts",
         ),
         explains=("unresolvable CDI devices", "stat nvidia.com/gpu=all: no such file or directory"),

@@ -54,7 +54,7 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
         return unseen(fault)
     if fault:
         meaning = f"auto means {mode} here" if configured == "auto" else f"the mode is {mode}"
-        return failed(f"{meaning}, which cannot work: {fault}", evidence, remedy=_mode_remedy(mode, configured))
+        return failed(f"{meaning}, which cannot work: {fault}", evidence, remedy=_mode_remedy(configured))
     if configured == LEGACY and _has_systemd_cgroups(snapshot):
         return warned(
             "the mode is legacy, and systemd keeps the containers' cgroups: a reload of systemd takes their GPUs away",
@@ -87,7 +87,7 @@ def _mode_fault(mode: str, facts: "ModeFacts", *, judges_driver: bool) -> str | 
     return f"there is no mount file in {facts.mount_spec_folder}"
 
 
-def _mode_remedy(mode: str, configured: str) -> Remedy:
+def _mode_remedy(configured: str) -> Remedy:
     if configured != "auto":
         return Remedy("Let the runtime choose the mode", (Command(f"ctk config set {MODE}=auto"),))
     return Remedy("Install what is missing; this says what auto looks at", (Command("ctk config mode"),))
