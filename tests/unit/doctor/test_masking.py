@@ -21,12 +21,14 @@ LOADED_CHAIN = (
     "cdi.stale-*",
     "container.devices",
     "cuda.init",
+    "k8s.allocatable",
 )
+ABOVE_THE_BUS = ("driver.*", "device.*", "lib.*", "nvml.*", "fabric.*", "nvlink.*", "imex.*", "cuda.*", "vgpu.*")
 CHAINS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("pci.gpus-present", ("driver.module-loaded", "device.*", "nvml.*", "cuda.init", "cdi.spec-present")),
+    ("pci.gpus-present", (*ABOVE_THE_BUS, "cdi.spec-present", "cdi.stale-*")),
     ("host.nouveau-loaded", ("driver.load-errors", "lib.nvml-loadable", *LOADED_CHAIN)),
     ("host.competing-drivers", ("driver.load-errors", "lib.nvml-loadable", *LOADED_CHAIN)),
-    ("pci.vfio-bound", ("driver.load-errors",)),
+    ("pci.vfio-bound", ("driver.load-errors", "device.gpu-nodes", "nvml.device-count", "cdi.stale-devices")),
     ("host.module-signature", LOADED_CHAIN),
     ("host.kernel-headers", ("host.dkms-status", "driver.module-available", *LOADED_CHAIN)),
     ("host.dkms-status", ("driver.module-available", *LOADED_CHAIN)),
@@ -38,20 +40,31 @@ CHAINS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("pci.fell-off-bus", ("nvml.device-count", "nvml.gpu-lost", "driver.rm-init-failed", "collect.probe-hang")),
     ("driver.gsp-firmware-files", ("driver.rm-init-failed", "nvml.device-count")),
-    ("driver.uvm-loaded", ("device.uvm-nodes", "cuda.init")),
+    ("driver.uvm-loaded", ("device.uvm-nodes", "cuda.init", "container.devices")),
     ("fabric.manager-version", ("fabric.manager-running", "fabric.gpu-state", "cuda.init", "nvlink.links-up")),
     ("fabric.manager-running", ("fabric.gpu-state", "cuda.init", "nvlink.links-up")),
-    ("nvml.mig-pending", ("nvml.mig-instances", "cdi.stale-mig")),
+    ("nvml.mig-pending", ("nvml.mig-instances", "cdi.stale-mig", "container.mig")),
     (
         "toolkit.installed",
         ("toolkit.*", "runtime.*.registered", "runtime.*.binary", "runtime.docker.gpus-flag", "cdi.hook-binary"),
     ),
-    ("toolkit.config-parse", ("toolkit.config-*", "toolkit.mode")),
-    ("runtime.docker.config-parse", ("runtime.docker.registered", "runtime.docker.default")),
+    ("toolkit.config-parse", ("toolkit.config-*", "toolkit.mode", "container.hooks-ran")),
+    (
+        "runtime.docker.config-parse",
+        ("runtime.docker.running", "runtime.docker.registered", "runtime.docker.default"),
+    ),
     ("runtime.docker.restart-needed", ("runtime.docker.cdi",)),
+    ("runtime.containerd.restart-needed", ("runtime.containerd.registered",)),
     ("toolkit.cdi-refresh-result", ("cdi.spec-present", "cdi.stale-*")),
-    ("cdi.parse", ("cdi.spec-present",)),
-    ("cdi.conflicts", ("cdi.spec-present",)),
+    ("cdi.parse", ("cdi.spec-present", "container.visible-devices")),
+    ("cdi.conflicts", ("cdi.spec-present", "container.visible-devices")),
+    ("cgroup.reload-happened", ("cgroup.container-rules", "container.cgroup")),
+    ("k8s.operator-driver-mount", ("k8s.operator-toolkit-dir", "k8s.device-plugin-socket", "k8s.allocatable")),
+    ("vm.passthrough", ("pci.bars", "driver.rm-init-failed", "nvml.device-count")),
+    ("vgpu.guest-driver", ("driver.rm-init-failed", "nvml.init", "vgpu.license")),
+    ("xid.repeat", ("xid.hardware", "xid.driver")),
+    ("wsl.dxg", ("wsl.driver-store",)),
+    ("jetson.csv-files", ("jetson.csv-paths",)),
 )
 # What a chain's pattern takes in although it judges something else than what the root takes away.
 INDEPENDENT = frozenset(
@@ -63,6 +76,9 @@ INDEPENDENT = frozenset(
         ("toolkit.config-parse", "toolkit.config-present"),
         ("pci.gpus-present", "device.not-a-device"),
         ("pci.gpus-present", "device.dev-mount"),
+        ("pci.gpus-present", "lib.ldcache"),
+        ("pci.gpus-present", "lib.stubs-on-path"),
+        ("pci.gpus-present", "cuda.host-toolkit"),
     }
 )
 
