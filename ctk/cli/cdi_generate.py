@@ -1,7 +1,9 @@
 """`ctk cdi generate`: options in, one spec out, to a file or to stdout; what it says is decided in ctk.cdi."""
 
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -75,8 +77,21 @@ def make_spec(app: App, host: "Host", values: Mapping[str, object]) -> tuple["Ge
     from ctk.host.driver_root import collect_driver_root
 
     request, warnings = make_request(values, host)
-    facts = collect_driver_root(host, make_query(app, host, values))
+    query = make_query(app, host, values)
+    with _progress(app):
+        facts = collect_driver_root(host, query)
     return generate_spec(facts, request), warnings
+
+
+def _progress(app: App) -> AbstractContextManager[object]:
+    """A driver that nobody uses starts every GPU before it answers, which takes its time: say so on a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return nullcontext()
+    from ctk.cli.progress import Progress, progress_stream
+
+    progress = Progress(progress_stream(sys.stderr, quiet=app.quiet))
+    progress.tell("nvml")
+    return progress
 
 
 def _refuse_two_formats(ctx: click.Context, app: App, values: Mapping[str, object]) -> None:
