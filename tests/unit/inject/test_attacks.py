@@ -193,7 +193,7 @@ def in_turns(*lists: Iterable[str]) -> list[object]:
 
 
 @pytest.mark.parametrize(("name", "way", "lookup"), in_turns(FOLDERS, WAYS_OUT, ("walk", "openat2")))
-def test_a_folder_that_is_a_link_out(prey: Prey, name: str, way: str, lookup: str) -> None:
+def test_f94_a_folder_that_is_a_link_out(prey: Prey, name: str, way: str, lookup: str) -> None:
     up = "/".join([".."] * (name.count("/") - 1)) or "."
     prey.container.link(name, WAYS_OUT[way].format(sentinel=prey.sentinel, up=up))
     prey.fill()
@@ -210,7 +210,7 @@ def proc_mount(prey: Prey) -> tuple[Mount, ...]:
 
 
 @pytest.mark.parametrize(("name", "way"), in_turns(FILES, ("absolute", "relative", "through-root-of-proc")))
-def test_a_file_that_is_a_link_out(prey: Prey, name: str, way: str) -> None:
+def test_f94_a_file_that_is_a_link_out(prey: Prey, name: str, way: str) -> None:
     up = "/".join([".."] * (name.count("/") - 1)) or "."
     target = WAYS_OUT[way].format(sentinel=prey.sentinel, up=up)
     prey.container.link(name, f"{target}/{Path(name).name}")

@@ -188,3 +188,19 @@ def test_the_short_reader_of_notes_reads_a_real_program() -> None:
     assert [(owner.decode(), body) for owner, body in notes] == [
         (note.name, note.content) for note in elf.read_notes(read, ".note.ABI-tag")
     ]
+
+
+@pytest.mark.parametrize("target", ["/../../../", "/../../..{host}", "{host}", "/proc/1/root{host}"])
+def test_f94_a_folder_that_leads_out_is_not_looked_into(container: Container, target: str) -> None:
+    """The host has a library there that would be used, were it found."""
+    (container.folder / "libcuda.so.575.57.08").write_bytes(make_library(NOTE))
+    container.link(COMPAT, target.format(host=container.folder))
+    container.done(HOOK, "--host-driver-version=550.54.15")
+    assert not os.path.lexists(container.root / "etc")
+
+
+def test_f94_an_ordinary_link_keeps_working(container: Container) -> None:
+    container.write("/opt/compat/libcuda.so.575.57.08", make_library(NOTE))
+    container.link(COMPAT, "../../../opt/compat")
+    container.done(HOOK, "--host-driver-version=550.54.15")
+    assert container.read(COMPAT_FILE) == "/opt/compat\n"

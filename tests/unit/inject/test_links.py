@@ -116,3 +116,12 @@ def test_a_link_without_its_two_parts_is_refused(container: Container, value: st
     assert ran.code == 1
     assert "takes target::link" in ran.output
     assert list(container.tree()) == ["."]
+
+
+@pytest.mark.parametrize("target", ["../../../../../../etc/shadow", "/", "..", "/proc/self/root"])
+def test_f94_what_a_link_says_is_only_text(container: Container, target: str) -> None:
+    """A link that names what lies outside leads the container to its own root; nothing follows it here."""
+    container.done(CREATE, "--link", f"{target}::{LINK}")
+    assert show(container) == target
+    container.done(CREATE, "--link", f"libcuda.so.1::{LINK}")
+    assert show(container) == "libcuda.so.1"
