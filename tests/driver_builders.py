@@ -239,7 +239,6 @@ def make_file(name: str, target: str | None = None, real: str | None = "", **cha
         "version": version.removeprefix("."),
         "target": target,
         "real_path": None if real is None else f"{LIBRARIES}/{real or name}",
-        "size_bytes": 1 << 20,
     }
     return LibraryFile(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
 
@@ -247,7 +246,7 @@ def make_file(name: str, target: str | None = None, real: str | None = "", **cha
 def make_cached(name: str = "libcuda.so.1", **changes: object) -> CachedLibrary:
     """An entry of the loader's cache, for this machine's programs."""
     values: dict[str, object] = {"name": name, "path": f"{LIBRARIES}/{name}", "architecture": "x86_64", "bits": 64}
-    values |= {"real_path": f"{LIBRARIES}/{name.removesuffix('.1')}.{VERSION}", "size_bytes": 1 << 20}
+    values |= {"real_path": f"{LIBRARIES}/{name.removesuffix('.1')}.{VERSION}"}
     return CachedLibrary(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
 
 

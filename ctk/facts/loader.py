@@ -9,14 +9,17 @@ CORE_LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 
 
 class CachedLibrary(NamedTuple):
-    """One entry of the cache that is the driver's by its name. real_path None: the path leads nowhere."""
+    """One entry of the cache that is the driver's by its name.
+
+    real_path None: the path leads nowhere. Only the links of the two core libraries are followed; for the others it is
+    the path itself, if its folder holds such a name.
+    """
 
     name: str
     path: str
     architecture: str
     bits: int
     real_path: str | None | Unknown = None
-    size_bytes: int | None = None
 
 
 class LoaderCache(NamedTuple):
@@ -33,7 +36,8 @@ class LibraryFile(NamedTuple):
     """A file of the driver in one of the usual folders, or in one the cache names.
 
     stem: libcuda.so; version: what stands behind it, "" for none. target: a link's text. real_path None: it leads
-    nowhere, or in a circle.
+    nowhere, or in a circle. Of the other libraries than the two core ones only files with a driver's version are told,
+    by their names alone.
     """
 
     path: str
@@ -41,7 +45,6 @@ class LibraryFile(NamedTuple):
     version: str
     target: str | None = None
     real_path: str | None | Unknown = None
-    size_bytes: int | None = None
 
     @property
     def folder(self) -> str:

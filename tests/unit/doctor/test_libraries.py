@@ -36,7 +36,7 @@ NVML = make_cached("libnvidia-ml.so.1")
 CUDA = make_cached()
 NARROW = make_cached(path="/usr/lib/i386-linux-gnu/libcuda.so.1", architecture="i386", bits=32)
 STUB_FOLDER, COMPAT_FOLDER = "/usr/local/cuda/lib64/stubs", "/usr/local/cuda-12.4/compat"
-STUB = make_cached(path=f"{STUB_FOLDER}/libcuda.so.1", real_path=f"{STUB_FOLDER}/libcuda.so", size_bytes=70000)
+STUB = make_cached(path=f"{STUB_FOLDER}/libcuda.so.1", real_path=f"{STUB_FOLDER}/libcuda.so")
 OLD, NEW = "550.54.15", "590.44.01"
 
 

@@ -12,8 +12,9 @@ from tests.unit.host.trees import Link, plant
 
 FOLDER = "/usr/lib/x86_64-linux-gnu"
 FILE = f"{FOLDER}/libcuda.so.580.95.05"
+ENCODE = f"{FOLDER}/libnvidia-encode.so"
 LINKED = {
-    FILE: "seven b",
+    FILE: "",
     f"{FOLDER}/libcuda.so.1": Link("libcuda.so.580.95.05"),
     f"{FOLDER}/libcuda.so": Link("libcuda.so.1"),
 }
@@ -39,8 +40,8 @@ def test_entries_of_the_driver_with_the_files_behind_them(tmp_path: Path) -> Non
         "1.1",
         4,
         (
-            CachedLibrary("libcuda.so.1", f"{FOLDER}/libcuda.so.1", "x86_64", 64, FILE, 7),
-            CachedLibrary("libcuda.so.1", "/usr/lib/i386-linux-gnu/libcuda.so.1", "i386", 32, None, None),
+            CachedLibrary("libcuda.so.1", f"{FOLDER}/libcuda.so.1", "x86_64", 64, FILE),
+            CachedLibrary("libcuda.so.1", "/usr/lib/i386-linux-gnu/libcuda.so.1", "i386", 32, None),
         ),
     )
 
@@ -57,21 +58,16 @@ def test_files_of_the_folders(tmp_path: Path) -> None:
         **LINKED,
         f"{FOLDER}/libnvidia-container.so.1": "",
         f"{FOLDER}/libnvidia-egl-wayland.so.1.1.9": "",
+        f"{ENCODE}.580.95.05": "",
+        f"{ENCODE}.1": Link("libnvidia-encode.so.580.95.05"),
         f"{FOLDER}/libcuda.txt": "",
         "/lib": Link("usr/lib"),
     }
     assert collect_loader(plant(tmp_path, files)).files == (
-        LibraryFile(f"{FOLDER}/libcuda.so", "libcuda.so", "", "libcuda.so.1", FILE, 7),
-        LibraryFile(f"{FOLDER}/libcuda.so.1", "libcuda.so", "1", "libcuda.so.580.95.05", FILE, 7),
-        LibraryFile(FILE, "libcuda.so", "580.95.05", None, FILE, 7),
-        LibraryFile(
-            f"{FOLDER}/libnvidia-egl-wayland.so.1.1.9",
-            "libnvidia-egl-wayland.so",
-            "1.1.9",
-            None,
-            f"{FOLDER}/libnvidia-egl-wayland.so.1.1.9",
-            0,
-        ),
+        LibraryFile(f"{FOLDER}/libcuda.so", "libcuda.so", "", "libcuda.so.1", FILE),
+        LibraryFile(f"{FOLDER}/libcuda.so.1", "libcuda.so", "1", "libcuda.so.580.95.05", FILE),
+        LibraryFile(FILE, "libcuda.so", "580.95.05", None, FILE),
+        LibraryFile(f"{ENCODE}.580.95.05", "libnvidia-encode.so", "580.95.05", None, f"{ENCODE}.580.95.05"),
     )
 
 
