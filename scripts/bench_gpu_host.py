@@ -60,7 +60,15 @@ def make_gpu_host(folder: Path) -> None:
     """Eight GPUs behind ports of their own, the open modules, libraries, firmware, and Docker with the runtime."""
     for name, text in FILES.items():
         write(folder / name, text)
-    for program in ("dockerd", "nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk", "nvidia-smi"):
+    programs = (
+        "dockerd",
+        "runc",
+        "nvidia-container-runtime",
+        "nvidia-container-runtime-hook",
+        "nvidia-ctk",
+        "nvidia-smi",
+    )
+    for program in programs:
         write(folder / "usr/bin" / program, "#!/bin/sh\n", 0o755)
     make_modules(folder)
     make_driver_files(folder)
