@@ -106,28 +106,30 @@ class Rootfs:
             parent, name = split_path(path)
         with self.make_folder(parent, mode) as folder:
             refuse_kernel_file_system(folder, f"write {path}")
-            if entry_status(folder, name) is None:  # else made by another process, or a link that leads nowhere
-                os.mkdir(name, mode, dir_fd=folder)
+            _make_if_missing(folder, name, mode)
             return Descriptor(os.open(name, PATH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder))
 
     def read(self, path: str, limit: int) -> bytes | None:
         """A regular file's content, None when there is none of that name; a FIFO or a device is not opened."""
         try:
-            found = self.find(path)
+            with self.find(path) as descriptor:
+                refuse_kernel_file_system(descriptor, f"read {path}")
+                return read_regular(descriptor, path, limit)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        with found as descriptor:
-            refuse_kernel_file_system(descriptor, f"read {path}")
-            return read_regular(descriptor, path, limit)
+        except OSError as error:
+            raise fault_of(f"read {path}", error) from error
 
     def list_folder(self, path: str) -> list[str]:
         """The names in a folder, none when it is not there."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         try:
-            found = self.find_folder(path)
+            with self.find_folder(path) as descriptor, reopen(descriptor, flags) as readable:
+                return sorted(os.listdir(readable))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        with found as descriptor, reopen(descriptor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as readable:
-            return sorted(os.listdir(readable))
+        except OSError as error:
+            raise fault_of(f"look into {path}", error) from error
 
     def write(self, path: str, content: bytes, mode: int = 0o644) -> bool:
         """Put a file in place, atomically; False: it was the same already. What a link there led to stays as it is."""
@@ -171,6 +173,14 @@ def split_path(path: str) -> tuple[str, str]:
     if not name:
         raise InjectFault("cannot work on /: it is the container's root")
     return folder, name
+
+
+def _make_if_missing(folder: int, name: str, mode: int) -> None:
+    """Another container on the same root may start now; a link that leads nowhere is told by who opens the folder."""
+    try:
+        os.mkdir(name, mode, dir_fd=folder)
+    except FileExistsError:
+        return
 
 
 def entry_status(folder: int, name: str) -> os.stat_result | None:

@@ -1,11 +1,14 @@
 """create-symlinks: where links come to lie, what they replace, and what an image cannot make of them."""
 
+import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
-from tests.unit.inject.container import LIBRARIES, MS_BIND, Container
+from tests.unit.inject.container import CHECKOUT, LIBRARIES, MS_BIND, Container
 
 pytestmark = pytest.mark.real
 
@@ -125,3 +128,19 @@ def test_f94_what_a_link_says_is_only_text(container: Container, target: str) ->
     assert show(container) == target
     container.done(CREATE, "--link", f"libcuda.so.1::{LINK}")
     assert show(container) == "libcuda.so.1"
+
+
+def test_containers_that_start_on_one_root_do_not_disturb_each_other(container: Container) -> None:
+    """As an engine starts several containers on one root (podman --rootfs)."""
+    links = [f"--link=libx.so.1::{LIBRARIES}/{index}/a/b/libx.so" for index in range(40)]
+    state = json.dumps({"root": str(container.root)})
+    command = [sys.executable, "-I", "-S", str(CHECKOUT / "ctk/inject/hook_main.py"), CREATE, *links]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(state)
+        process.stdin.flush()
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, said
+    names = sorted(path.name for path in container.root.rglob("*") if path.is_symlink() or path.is_file())
+    assert names == ["libx.so"] * 40
