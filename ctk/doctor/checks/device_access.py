@@ -1,6 +1,7 @@
 """Who may open the device nodes, and whether container managers find them by their numbers; not whether they exist."""
 
 import errno
+import shlex
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import has_driver_container, version_tuple
@@ -72,17 +73,17 @@ def _describe(nodes: DeviceNodes, node: DeviceNode) -> Evidence:
 
 
 def _judge_narrower(nodes: DeviceNodes, narrower: list[DeviceNode], wanted: int) -> Outcome:
-    names = ", ".join(where(nodes, node.path) for node in narrower[:3])
-    path = where(nodes, narrower[0].path)
+    names = ", ".join(where(nodes, node.path) for node in narrower[:3]) + (" and others" if len(narrower) > 3 else "")
+    paths = shlex.join(where(nodes, node.path) for node in narrower[:8])
     return failed(
-        f"{names}: fewer users may open them than the driver was told, and it will set the mode back",
+        f"fewer users may open {names} than the driver was told, and it will set the mode back",
         *(_describe(nodes, node) for node in narrower[:4]),
         Evidence(f"DeviceFileMode: {wanted} ({wanted:04o})", PARAMETERS),
         remedy=Remedy(
             "Decide it in one place: set the mode back, or write it as an option of the module "
             "(options nvidia NVreg_DeviceFileMode=… in /etc/modprobe.d) and take the udev rule or script away that "
             "changes it",
-            (Command(f"chmod {wanted:04o} {path}"), Command("grep -rs nvidia /etc/udev/rules.d", needs_root=False)),
+            (Command(f"chmod {wanted:04o} {paths}"), Command("grep -rs nvidia /etc/udev/rules.d", needs_root=False)),
         ),
     )
 
@@ -91,7 +92,7 @@ def _judge_closed(nodes: DeviceNodes, closed: list[DeviceNode]) -> Outcome:
     first = closed[0]
     who = f"group {first.gid} and root" if _mode(first) & 0o060 == 0o060 else f"user {first.uid} and root"
     rootless = "" if first.accessible is None or first.accessible else ", and the caller is not among them"
-    path = where(nodes, first.path)
+    path = shlex.quote(where(nodes, first.path))
     return warned(
         f"only {who} may open {len(closed)} of the device nodes{rootless}: containers of other users fail",
         *(_describe(nodes, node) for node in closed[:4]),

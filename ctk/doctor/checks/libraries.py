@@ -155,11 +155,12 @@ def _dangling(name: str, entry: CachedLibrary) -> Outcome:
         f"{name} is in the loader's cache, but {entry.path} leads to no file",
         Evidence("leads nowhere", entry.path),
         Evidence(name, CACHE),
-        remedy=Remedy("Install the driver's libraries anew, then have the cache written", _reinstall()),
+        remedy=Remedy("Install the driver's libraries anew, then have the cache written", reinstall()),
     )
 
 
-def _reinstall() -> tuple[Command, ...]:
+def reinstall() -> tuple[Command, ...]:
+    """How to get the files of the driver's libraries anew."""
     return (
         Command("apt-get install --reinstall libnvidia-compute-580-server # Ubuntu, for branch 580"),
         Command("dnf reinstall nvidia-driver-cuda-libs # Red Hat family"),

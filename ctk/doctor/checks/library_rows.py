@@ -5,6 +5,7 @@ from ctk.doctor.checks.libraries import (
     check_ldcache,
     check_nvml_loadable,
     check_symlink_chain,
+    reinstall,
 )
 from ctk.doctor.checks.library_versions import (
     check_compat,
@@ -149,8 +150,6 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         source="NVML API reference, nvmlReturn_t",
         needs=("lib.core", "driver.module-loaded", "driver.version-mismatch"),
         explains=("every program that uses NVML fails",),
-        remedy=Remedy(
-            "Read what the loader says, and reinstall the driver's libraries", (Command("nvidia-smi", False),)
-        ),
+        remedy=Remedy("Read what the loader says, and install the driver's libraries anew", reinstall()),
     ),
 )
