@@ -196,7 +196,13 @@ DOCKER_CHECKS: tuple[Check, ...] = (
         reads="NVIDIA's hook in dockerd's PATH, CDI devices that dockerd has discovered",
         rule="pass with either; tell it where a spec is there and devices can be asked for by name; else fail",
         source="moby, daemon/nvidia_linux.go, pull request 50228; NVIDIA/nvidia-docker 1034, 1243, 1470",
-        needs=("runtime.docker.running", "toolkit.binaries", "toolkit.package-integrity", "runtime.docker.cdi"),
+        needs=(
+            "runtime.docker.running",
+            "toolkit.binaries",
+            "toolkit.package-integrity",
+            "cdi.spec-present",
+            "runtime.docker.cdi",
+        ),
         explains=(
             'could not select device driver "" with capabilities: [[gpu]]',
             "failed to discover GPU vendor from CDI: no known GPU vendor found",

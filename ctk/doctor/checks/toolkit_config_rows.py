@@ -183,6 +183,7 @@ TOOLKIT_CONFIG_CHECKS = (
         explains=(
             "nvidia-container-cli: ldcache error: process /sbin/ldconfig.real failed with error code: 1",
             "open failed: /sbin/ldconfig.real: no such file or directory",
+            "nvidia-container-cli: ldcache error: process /sbin/ldconfig terminated with signal 31",
         ),
         remedy=Remedy(
             "Name the host's own", (Command("ctk config set nvidia-container-cli.ldconfig=@/sbin/ldconfig"),)
