@@ -18,6 +18,8 @@ from ctk.engines.reading import FilesReading, is_nvidia_runtime
 from ctk.facts.engines import OTHER_PLUGIN, EngineFiles, EngineRuntime, FileFault, UnreadRuntime
 
 BUILT_IN_DEFAULT = "runc"
+REFUSES_SINCE = (1, 7)
+"""containerd 1.7 does not start with a file of version 3, 1.6 passes over its tables (measured)."""
 
 
 def read(
@@ -118,7 +120,9 @@ def _is_ignored(layout: Layout) -> bool:
     """Measured: containerd 2.1 ignores the tables of a version 1 file, 1.6 those of a version 3 file."""
     if layout.engine is None or layout.version == 2:
         return False
-    return (layout.engine >= DEEP_MERGE_SINCE) != (layout.version > 2)
+    if layout.engine >= DEEP_MERGE_SINCE:
+        return layout.version == 1
+    return layout.version > 2 and layout.engine < REFUSES_SINCE
 
 
 def _entries(content: Table, plugin: str) -> Iterator[tuple[str, Table]]:
@@ -130,6 +134,10 @@ def _entries(content: Table, plugin: str) -> Iterator[tuple[str, Table]]:
 
 def _version_faults(layout: Layout) -> Iterable[FileFault]:
     """A pair of files of two versions: 1.7 does not start, 2.1 loses the main file's CRI settings (measured)."""
+    if layout.engine is not None and REFUSES_SINCE <= layout.engine < DEEP_MERGE_SINCE and layout.version > 2:
+        number = ".".join(map(str, layout.engine))
+        line, column = _place(layout.main)
+        yield FileFault(layout.main.path, f"containerd {number} does not take version {layout.version}", line, column)
     if not layout_warnings(layout):
         return
     for document in layout.active[1:]:
