@@ -94,13 +94,7 @@ SECURITY_CHECKS = (
         source="NVIDIA security bulletins 5582, 5585, 5599, 5616, 5659, 5850",
         needs=("toolkit.installed",),
         explains=("a container gets out of its box",),
-        remedy=Remedy(
-            "Update the toolkit; for CVE-2025-23266 alone, leaving the hook out helps until then",
-            (
-                Command("apt-get install --only-upgrade nvidia-container-toolkit"),
-                Command("ctk config set features.disable-cuda-compat-lib-hook=true"),
-            ),
-        ),
+        remedy=Remedy("Update the toolkit"),
         fix="guarded",
         profiles=(SECURITY,),
     ),

@@ -9,9 +9,10 @@ from ctk.doctor.checks.toolkit_applies import (
     find_package,
     installed_tools,
     toolkit_version,
+    upgrade_command,
     without_toolkit,
 )
-from ctk.doctor.model import Evidence, Outcome, failed, noted, passed, skipped, unseen, warned
+from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
 from ctk.facts import Unknown
 from ctk.facts.services import VGPU_MANAGER
 from ctk.formats.release import Release, is_below, is_rebuilt, parse_release
@@ -48,9 +49,21 @@ def check_toolkit_cve(snapshot: "Snapshot") -> Outcome:
     evidence = _evidence(grave or open_here or found, version, "the toolkit's version")
     if grave:
         names = ", ".join(cve.name for cve in grave)
-        return failed(f"the toolkit {version.text} has weaknesses that {newest} mends: {names}", *evidence)
+        message = f"the toolkit {version.text} has weaknesses that {newest} mends: {names}"
+        return failed(message, *evidence, remedy=_update_toolkit(snapshot, grave))
     words = "" if open_here else " that this set-up does not open"
-    return warned(f"the toolkit {version.text} has weaknesses{words}; {newest} mends them", *evidence)
+    message = f"the toolkit {version.text} has weaknesses{words}; {newest} mends them"
+    return warned(message, *evidence, remedy=_update_toolkit(snapshot, ()))
+
+
+def _update_toolkit(snapshot: "Snapshot", cves: "Iterable[Cve]") -> Remedy:
+    from ctk.doctor.data.cves import COMPAT_HOOK
+
+    update = upgrade_command(snapshot, "nvidia-container-toolkit")
+    if [cve.precondition for cve in cves] != [COMPAT_HOOK]:
+        return Remedy("Update the toolkit", (update,))
+    summary = "Update the toolkit; until then the hook for CUDA's compatibility libraries can be left out"
+    return Remedy(summary, (update, Command(f"ctk config set {COMPAT_SWITCH}=true")))
 
 
 def _why_no_version(snapshot: "Snapshot") -> Unknown:

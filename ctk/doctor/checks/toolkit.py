@@ -6,6 +6,7 @@ from ctk.doctor.checks.applies import version_tuple
 from ctk.doctor.checks.engine_applies import configure_command, restart_command, subject_of
 from ctk.doctor.checks.toolkit_applies import (
     CDI_HOOK,
+    CLI,
     FOUR,
     HOOK,
     NVIDIA_KIND,
@@ -13,6 +14,7 @@ from ctk.doctor.checks.toolkit_applies import (
     RUNTIME,
     TOOL,
     has_gpu,
+    install_command,
     installed_tools,
     names_of_engines,
     only_for_virtual_machines,
@@ -75,6 +77,14 @@ def check_installed(snapshot: "Snapshot") -> Outcome:
         "no toolkit's runtime or hook, and no CDI spec",
         Evidence(f"no {RUNTIME}, no {HOOK}", "PATH, the system's folders, /usr/local/nvidia/toolkit"),
         Evidence(f"no CDI spec of {NVIDIA_KIND}", "/etc/cdi, /var/run/cdi"),
+        remedy=Remedy(
+            "Install the toolkit from NVIDIA's repository, or give engines that read CDI a spec; then start the engine "
+            "again",
+            (
+                install_command(snapshot, "nvidia-container-toolkit"),
+                Command("ctk cdi generate --output /etc/cdi/nvidia.yaml"),
+            ),
+        ),
     )
 
 
@@ -114,7 +124,12 @@ def check_binaries(snapshot: "Snapshot") -> Outcome:
     for tool in tools:
         fault = _fault_of(snapshot, tool)
         if fault:
-            return failed(f"{tool.name} cannot be run: {fault}", Evidence(fault, str(tool.path)))
+            again = install_command(snapshot, _package_of(tool.name), again=True)
+            return failed(
+                f"{tool.name} cannot be run: {fault}",
+                Evidence(fault, str(tool.path)),
+                remedy=Remedy("Install its package again", (again,)),
+            )
     hidden = next(
         (fact for tool in tools for fact in (tool.executable, tool.machine) if isinstance(fact, Unknown)), None
     )
@@ -127,6 +142,12 @@ def check_binaries(snapshot: "Snapshot") -> Outcome:
             Evidence("not there", f"{CDI_HOOK}, {TOOL}"),
         )
     return passed(f"{len(tools)} programs are there and can be run")
+
+
+def _package_of(program: str) -> str:
+    if program == CLI:
+        return "libnvidia-container-tools"
+    return "nvidia-container-toolkit" if program == HOOK else "nvidia-container-toolkit-base"
 
 
 def _fault_of(snapshot: "Snapshot", tool: "ToolBinary") -> str:
@@ -163,16 +184,12 @@ def check_package_integrity(snapshot: "Snapshot") -> Outcome:
     evidence = [Evidence(f"{fault.state} (package {fault.package})", fault.path) for fault in packages.faults]
     first = packages.faults[0]
     more = f", and {len(evidence) - 1} more" if len(evidence) > 1 else ""
-    names = " ".join(dict.fromkeys(fault.package for fault in packages.faults))
+    names = dict.fromkeys(fault.package for fault in packages.faults)
     return failed(
         f"{first.path} of the package {first.package} is {first.state}{more}",
         *evidence,
-        remedy=Remedy("Install the packages again", (Command(_reinstall(packages.manager, names)),)),
+        remedy=Remedy("Install the packages again", (install_command(snapshot, *names, again=True),)),
     )
-
-
-def _reinstall(manager: str, names: str) -> str:
-    return f"dnf reinstall {names}" if manager == RPM else f"apt-get install --reinstall {names}"
 
 
 def check_legacy_packages(snapshot: "Snapshot") -> Outcome:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import driver_gpus, gpus
-from ctk.doctor.model import Outcome, skipped, unseen
+from ctk.doctor.checks.applies import driver_gpus, gpus, is_debian_like
+from ctk.doctor.model import Command, Outcome, skipped, unseen
 from ctk.facts import Unknown
 from ctk.facts.packages import Package
 from ctk.facts.toolkit_mode import ModeFacts
@@ -121,6 +121,27 @@ def toolkit_version(snapshot: "Snapshot") -> Release | None:
             return found
     package = find_package(snapshot, *VERSION_PACKAGES)
     return parse_release(package.version) if package is not None else None
+
+
+def install_command(snapshot: "Snapshot", *names: str, again: bool = False) -> Command:
+    """How this distribution installs packages, or installs them again."""
+    system = snapshot.system
+    kinds = {str(system.distribution), *system.distribution_like}
+    packages = " ".join(names)
+    if kinds & {"suse", "opensuse", "sles", "opensuse-leap", "opensuse-tumbleweed"}:
+        return Command(f"zypper install {'--force ' if again else ''}{packages}")
+    if kinds & {"arch"}:
+        return Command(f"pacman -S {packages}")
+    if is_debian_like(snapshot) or not kinds & {"rhel", "fedora", "centos", "amzn", "rocky", "almalinux", "ol"}:
+        return Command(f"apt-get install {'--reinstall ' if again else ''}{packages}")
+    return Command(f"dnf {'reinstall' if again else 'install'} {packages}")
+
+
+def upgrade_command(snapshot: "Snapshot", name: str) -> Command:
+    """How this distribution brings an installed package up to date."""
+    text = install_command(snapshot, name).text
+    upgrades = {"zypper": f"zypper update {name}", "pacman": "pacman -Syu", "dnf": f"dnf upgrade {name}"}
+    return Command(upgrades.get(text.split()[0], f"apt-get install --only-upgrade {name}"))
 
 
 def has_gpu(snapshot: "Snapshot") -> bool | Unknown:

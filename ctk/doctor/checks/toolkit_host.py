@@ -8,6 +8,7 @@ from ctk.doctor.checks.toolkit_applies import (
     config_of,
     engines_of,
     has_gpu,
+    install_command,
     resolve_mode,
 )
 from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
@@ -169,7 +170,7 @@ def check_hook_path(snapshot: "Snapshot") -> Outcome:
                 f"the mode {mode} needs {name} ({key}), which is not on this host",
                 Evidence(f"{key} = {name}", config.path),
                 Evidence("not there", name if "/" in name else "PATH, the system's folders"),
-                remedy=_path_remedy(config, key),
+                remedy=_path_remedy(snapshot, config, key),
             )
     needless = [row for row in config.values if row.key in (HOOK_PATH, CLI_PATH, TOOL_PATH) and row.is_set]
     wrong = next((row for row in needless if row.host_fault and row.key not in PATH_KEYS.get(mode, ())), None)
@@ -178,11 +179,11 @@ def check_hook_path(snapshot: "Snapshot") -> Outcome:
     return passed(f"the programs that the mode {mode} needs are there")
 
 
-def _path_remedy(config: "ToolkitConfig", key: str) -> Remedy:
+def _path_remedy(snapshot: "Snapshot", config: "ToolkitConfig", key: str) -> Remedy:
     row = config.find(key)
     if row is not None and row.is_set:
         return Remedy("Take the setting away: the default finds the program", (Command(f"ctk config unset {key}"),))
-    return Remedy("Install the toolkit's packages", (Command("apt-get install nvidia-container-toolkit"),))
+    return Remedy("Install the toolkit's packages", (install_command(snapshot, "nvidia-container-toolkit"),))
 
 
 def check_ldconfig(snapshot: "Snapshot") -> Outcome:

@@ -34,13 +34,7 @@ TOOLKIT_CHECKS = (
             'could not select device driver "" with capabilities: [[gpu]]',
             "unknown or invalid runtime name: nvidia",
         ),
-        remedy=Remedy(
-            "Install the toolkit, or give engines that read CDI a spec; then start the engine again",
-            (
-                Command("apt-get install nvidia-container-toolkit"),
-                Command("ctk cdi generate --output /etc/cdi/nvidia.yaml"),
-            ),
-        ),
+        remedy=Remedy("Install the toolkit, or give engines that read CDI a spec; then start the engine again"),
         fix="guarded",
         profiles=PROFILES,
     ),
@@ -56,9 +50,7 @@ TOOLKIT_CHECKS = (
         source="NVIDIA's container toolkit, packaging; elf(5)",
         needs=("toolkit.installed",),
         explains=("exec format error", "fork/exec /usr/bin/nvidia-container-runtime: permission denied"),
-        remedy=Remedy(
-            "Install the packages again", (Command("apt-get install --reinstall nvidia-container-toolkit-base"),)
-        ),
+        remedy=Remedy("Install the packages again"),
         fix="guarded",
         profiles=PROFILES,
     ),
@@ -121,10 +113,7 @@ TOOLKIT_CHECKS = (
         source="NVIDIA's container toolkit, release notes and change log",
         needs=("toolkit.installed",),
         explains=("all GPUs are visible with NVIDIA_VISIBLE_DEVICES=none",),
-        remedy=Remedy(
-            "Update the toolkit",
-            (Command("apt-get update"), Command("apt-get install --only-upgrade nvidia-container-toolkit")),
-        ),
+        remedy=Remedy("Update the toolkit"),
         fix="guarded",
         profiles=PROFILES,
     ),
@@ -215,6 +204,5 @@ TOOLKIT_CHECKS = (
         explains=("could not resolve CDI devices",),
         remedy=Remedy("See why it failed, then let it run again"),
         fix="safe",
-        profiles=PROFILES,
     ),
 )

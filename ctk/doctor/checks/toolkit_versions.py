@@ -12,13 +12,14 @@ from ctk.doctor.checks.toolkit_applies import (
     config_of,
     engines_of,
     find_tool,
+    install_command,
     installed_tools,
     toolkit_runtimes,
     toolkit_version,
+    upgrade_command,
     without_toolkit,
 )
 from ctk.doctor.model import (
-    Command,
     Evidence,
     Outcome,
     Remedy,
@@ -95,9 +96,8 @@ def _no_versions(snapshot: "Snapshot") -> Outcome:
 def _same_version(snapshot: "Snapshot", newest: "Release") -> Remedy:
     packages = snapshot.packages
     is_rpm = packages is not None and not isinstance(packages, Unknown) and packages.manager == RPM
-    separator, installer = ("-", "dnf install") if is_rpm else ("=", "apt-get install")
-    names = " ".join(f"{name}{separator}{newest.text}-1" for name in FOUR)
-    return Remedy("Install the same version of all four", (Command(f"{installer} {names}"),))
+    names = (f"{name}{'-' if is_rpm else '='}{newest.text}-1" for name in FOUR)
+    return Remedy("Install the same version of all four", (install_command(snapshot, *names),))
 
 
 def _judge_copies(snapshot: "Snapshot") -> Outcome | None:
@@ -126,9 +126,9 @@ def check_known_bad(snapshot: "Snapshot") -> Outcome:
     if met:
         fixed = ".".join(map(str, met[0].fixed))
         words = "; ".join(f"{row.text} ({row.precondition})" for row in met)
-        return warned(
-            f"the toolkit {version.text} has a known fault that shows here, mended in {fixed}: {words}", source
-        )
+        message = f"the toolkit {version.text} has a known fault that shows here, mended in {fixed}: {words}"
+        update = Remedy("Update the toolkit", (upgrade_command(snapshot, "nvidia-container-toolkit"),))
+        return warned(message, source, remedy=update)
     if fitting:
         words = "; ".join(f"{row.text} (needs {row.precondition})" for row in fitting)
         return noted(f"the toolkit {version.text} has known faults that do not show here: {words}", source)

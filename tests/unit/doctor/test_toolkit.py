@@ -340,17 +340,29 @@ def test_every_check_has_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manager", "command"),
+    ("distribution", "like", "again", "update"),
     [
-        ("dpkg", "apt-get install --reinstall nvidia-container-toolkit"),
-        ("rpm", "dnf reinstall nvidia-container-toolkit"),
+        ("debian", (), "apt-get install --reinstall {}", "apt-get install --only-upgrade {}"),
+        ("linuxmint", ("ubuntu",), "apt-get install --reinstall {}", "apt-get install --only-upgrade {}"),
+        ("rocky", ("rhel", "centos", "fedora"), "dnf reinstall {}", "dnf upgrade {}"),
+        ("opensuse-leap", ("suse", "opensuse"), "zypper install --force {}", "zypper update {}"),
+        ("arch", (), "pacman -S {}", "pacman -Syu"),
     ],
 )
-def test_a_package_is_installed_again_with_its_own_manager(manager: str, command: str) -> None:
-    fault = PackageFile("nvidia-container-toolkit", f"/usr/bin/{PROGRAMS[1]}", MISSING)
-    (outcome,) = outcomes_of(TOOLKIT_CHECKS, "toolkit.package-integrity", packages(manager=manager, faults=(fault,)))
+def test_commands_are_those_of_the_distribution(
+    distribution: str, like: tuple[str, ...], again: str, update: str
+) -> None:
+    system = make_system(distribution=distribution, distribution_like=like)
+    name = "nvidia-container-toolkit"
+    fault = PackageFile(name, f"/usr/bin/{PROGRAMS[1]}", MISSING)
+    broken = make_snapshot(system=system, packages=make_packages(faults=(fault,)))
+    (outcome,) = outcomes_of(TOOLKIT_CHECKS, "toolkit.package-integrity", broken)
     assert outcome.remedy is not None
-    assert [entry.text for entry in outcome.remedy.commands] == [command]
+    assert [entry.text for entry in outcome.remedy.commands] == [again.format(name)]
+    old = versions("1.17.6", system=dataclasses.replace(system, architecture="aarch64"))
+    (outcome,) = outcomes_of(TOOLKIT_CHECKS, "toolkit.known-bad", old)
+    assert outcome.remedy is not None
+    assert [entry.text for entry in outcome.remedy.commands] == [update.format(name)]
 
 
 def test_half_an_update_is_completed_to_the_newest_version() -> None:
