@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ctk.cdi.assemble import Parts
+from ctk.cdi.driver_edits import first_for_each_place, library_links
 from ctk.cdi.edits import VOID, additional_gids, make_mount, make_node
 from ctk.cdi.gpu_devices import BuiltDevice
 from ctk.cdi.hooks import HookWork, build_hooks
@@ -101,9 +102,11 @@ def _is_library(path: str) -> bool:
 
 
 def _links(lines: Iterable[CsvLine]) -> tuple[str, ...]:
-    """Every link on the way to a mounted file, as it is written on the host."""
-    links = (f"{link.text}::{link.path}" for line in lines for link in line.links)
-    return tuple(dict.fromkeys(links))
+    """Every link on the way to a mounted file, as it is written on the host, then those of the libraries."""
+    rows = tuple(lines)
+    written = (f"{link.text}::{link.path}" for line in rows for link in line.links)
+    libraries = (line.library for line in rows if line.library is not None)
+    return first_for_each_place((*written, *library_links(tuple(libraries))))
 
 
 def _compat(facts: DriverRoot, request: GenerateRequest, tegra: Tegra) -> tuple[tuple[str, str], ...]:

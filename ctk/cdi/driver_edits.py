@@ -64,7 +64,7 @@ def driver_edits(facts: DriverRoot, request: GenerateRequest, *, graphics: bool)
     work = HookWork(
         link_groups=(
             tuple(_graphics_links((*libraries, *x_libraries), version)) if graphics else (),
-            _links(libraries),
+            library_links(libraries),
         ),
         compat=(("--host-driver-version", version),) if wants_any(COMPAT_CAPABILITIES, wanted) else (),
         folders=tuple(sorted({library.folder for library in libraries if library.name.startswith("lib")})),
@@ -131,7 +131,7 @@ FIXED_LINKS = (
 """Links that programs need whether the host has them or not: a library's beginning, the target ("" = it), the link."""
 
 
-def _links(libraries: Iterable[LibraryFile]) -> tuple[str, ...]:
+def library_links(libraries: Iterable[LibraryFile]) -> tuple[str, ...]:
     """The fixed links, then SONAME and lib*.so of every library as far as the host has them."""
     links = [
         f"{target or library.name}::{library.folder}/{link}"
@@ -146,5 +146,12 @@ def _links(libraries: Iterable[LibraryFile]) -> tuple[str, ...]:
         plain = library.name.partition(".so")[0] + ".so"
         if plain in by_name and plain != library.soname:
             links.append(f"{library.soname or library.name}::{library.folder}/{plain}")
-    by_place = {link.partition("::")[2]: link for link in reversed(links)}  # the first for a place counts
-    return tuple(dict.fromkeys(link for link in links if by_place[link.partition("::")[2]] == link))
+    return first_for_each_place(links)
+
+
+def first_for_each_place(links: Iterable[str]) -> tuple[str, ...]:
+    """Links target::link without those whose place another one has already."""
+    by_place: dict[str, str] = {}
+    for link in links:
+        by_place.setdefault(link.partition("::")[2], link)
+    return tuple(by_place.values())

@@ -42,9 +42,10 @@ OTHER_LIBRARIES = (
     "libnvidia-egl-wayland2.so.*.*",
     "libnvidia-egl-xcb.so.*.*",
     "libnvidia-egl-xlib.so.*.*",
-    "libnvidia-nvvm70.so.*",
 )
-"""They come with the driver but have a version of their own."""
+"""They come with the driver or by themselves, and have a version of their own: looked for everywhere."""
+NEAR_LIBRARIES = ("libnvidia-nvvm70.so.*",)
+"""Looked for beside the driver's libraries only."""
 EXPLICIT_LIBRARIES = (
     "libEGL.so",
     "libGL.so",
@@ -58,7 +59,7 @@ EXPLICIT_LIBRARIES = (
     "libnvidia-egl-xcb.so",
     "libnvidia-egl-xlib.so",
 )
-"""With the feature enable-explicit-driver-libraries: the dispatchers that an image usually brings itself."""
+"""With the feature enable-explicit-driver-libraries: dispatchers that an image usually brings, beside the driver's."""
 
 X_LIBRARIES = ("nvidia_drv.so", "libglxserver_nvidia.so.{version}")
 X_FOLDERS = (
@@ -77,8 +78,12 @@ X_FOLDERS = (
     "/usr/lib64/xorg/modules/updates/extensions",
     "/usr/X11R6/lib/modules/drivers",
     "/usr/X11R6/lib/modules/extensions",
+    "/usr/X11R6/lib/modules/updates/drivers",
+    "/usr/X11R6/lib/modules/updates/extensions",
     "/usr/X11R6/lib64/modules/drivers",
     "/usr/X11R6/lib64/modules/extensions",
+    "/usr/X11R6/lib64/modules/updates/drivers",
+    "/usr/X11R6/lib64/modules/updates/extensions",
 )
 """folder: of the driver's libraries. The first that has the file."""
 

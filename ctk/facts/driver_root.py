@@ -94,7 +94,7 @@ class GpuSource(Record):
 class CsvLine(Record):
     """One line of a Jetson's mount specification: dev, dir, lib or sym, a path found, and the file that says so.
 
-    target: for lib and sym the final real file. links: the links on the way there, the nearest first.
+    target: for lib and sym the final real file. links: the links on the way there, the nearest first. library: for lib.
     """
 
     kind: str
@@ -103,6 +103,7 @@ class CsvLine(Record):
     target: str = ""
     links: tuple[FileLink, ...] = ()
     node: DeviceFile | None = None
+    library: LibraryFile | None = None
 
 
 class WslStore(Record):

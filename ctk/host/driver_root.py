@@ -10,6 +10,7 @@ from ctk.cdi.driver_files import (
     MACHINES,
     MPS_FOLDER,
     MPS_VARIABLE,
+    NEAR_LIBRARIES,
     OTHER_LIBRARIES,
     RUN_FOLDERS,
     SOCKETS,
@@ -19,7 +20,7 @@ from ctk.cdi.driver_files import (
 )
 from ctk.cdi.modes import CSV, FILE_PATTERNS, MANAGEMENT, NODE_PATTERNS, NVML, WSL, ModeMarks, choose_mode
 from ctk.facts import Unknown
-from ctk.facts.driver_root import DriverRoot, FoundFile, GpuSource, RootGpu
+from ctk.facts.driver_root import DriverRoot, FoundFile, GpuSource, LibraryFile, RootGpu
 from ctk.host import Host, LocalHost
 from ctk.host.libraries import (
     LibrarySearch,
@@ -27,6 +28,7 @@ from ctk.host.libraries import (
     find_driver_folders,
     find_driver_libraries,
     find_libraries,
+    find_libraries_in,
     find_versions,
     find_x_libraries,
 )
@@ -94,7 +96,7 @@ def collect_driver_root(host: Host, query: RootQuery, ask_library: Asking | None
     )
     if mode == CSV:
         csv = CsvQuery(query.csv_folder, query.csv_files, query.csv_ignored)
-        return facts._replace(tegra=collect_tegra(host, root, query.dev_root, csv))
+        return facts._replace(tegra=collect_tegra(host, search, query.dev_root, csv))
     return _with_driver_files(host, root, search, query, facts) if mode in (NVML, MANAGEMENT) else facts
 
 
@@ -174,8 +176,10 @@ def _with_libraries(search: LibrarySearch, query: RootQuery, facts: DriverRoot, 
     if not folders:
         return facts._replace(other_versions=find_versions(search))
     own = find_driver_libraries(search, folders, version)
-    patterns = (*OTHER_LIBRARIES, *(EXPLICIT_LIBRARIES if query.explicit_libraries else ()))
-    others = find_libraries(search, patterns if facts.mode == NVML else (), folders)
+    others: tuple[LibraryFile, ...] = ()
+    if facts.mode == NVML:
+        near = (*NEAR_LIBRARIES, *(EXPLICIT_LIBRARIES if query.explicit_libraries else ()))
+        others = (*find_libraries(search, OTHER_LIBRARIES, folders), *find_libraries_in(search, near, folders))
     x_folders = [pattern.format(folder=folder) for folder in folders for pattern in X_FOLDERS]
     names = [name.format(version=version) for name in X_LIBRARIES] if facts.mode == NVML else []
     known = {library.path for library in own}

@@ -140,28 +140,42 @@ def find_driver_libraries(search: LibrarySearch, folders: Iterable[str], version
     for folder in folders:
         for place in (folder, f"{folder}/vdpau"):
             paths += [f"{place}/{name}" for name in search.names(place) if name.endswith(f".so.{version}")]
-    return tuple(_describe(search, paths))
+    return tuple(describe_libraries(search, paths))
 
 
-def find_libraries(search: LibrarySearch, patterns: Iterable[str], near: Sequence[str] = ()) -> tuple[LibraryFile, ...]:
-    """Libraries with a version of their own, each from the first kind of place that has it. near: looked in too."""
-    paths: dict[str, None] = {}
+def find_libraries(search: LibrarySearch, patterns: Iterable[str], near: Sequence[str]) -> tuple[LibraryFile, ...]:
+    """Libraries with a version of their own, each from the first kind of place that has it. near: looked in last."""
     beside = [(name, _join(folder, name)) for folder in near for name in search.names(folder)]
+    return _find_in_groups(search, patterns, (*search.groups(), beside))
+
+
+def find_libraries_in(
+    search: LibrarySearch, patterns: Iterable[str], folders: Sequence[str]
+) -> tuple[LibraryFile, ...]:
+    """The same in these folders only."""
+    inside = [(name, _join(folder, name)) for folder in folders for name in search.names(folder)]
+    return _find_in_groups(search, patterns, (inside,))
+
+
+def _find_in_groups(
+    search: LibrarySearch, patterns: Iterable[str], groups: Sequence[Iterable[tuple[str, str]]]
+) -> tuple[LibraryFile, ...]:
+    paths: dict[str, None] = {}
     for pattern in patterns:
-        for group in (*search.groups(), beside):
+        for group in groups:
             found = [path for name, path in group if name.startswith(pattern.partition("*")[0])]
             matching = [real for path in found if (real := _matching(search, path, pattern))]
             if matching:
                 paths.update(dict.fromkeys(matching))
                 break
-    return tuple(_describe(search, paths))
+    return tuple(describe_libraries(search, paths))
 
 
 def find_x_libraries(search: LibrarySearch, names: Iterable[str], folders: Iterable[str]) -> tuple[LibraryFile, ...]:
     """Each name in the first folder that has it."""
     places = tuple(folders)
     paths = (next((f"{folder}/{name}" for folder in places if name in search.names(folder)), None) for name in names)
-    return tuple(_describe(search, [path for path in paths if path is not None]))
+    return tuple(describe_libraries(search, [path for path in paths if path is not None]))
 
 
 def _matching(search: LibrarySearch, path: str, pattern: str) -> str:
@@ -181,7 +195,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".so")[0] + ".so"
 
 
-def _describe(search: LibrarySearch, paths: Iterable[str]) -> Iterator[LibraryFile]:
+def describe_libraries(search: LibrarySearch, paths: Iterable[str]) -> Iterator[LibraryFile]:
     """The real files behind the paths, each once, with SONAME and the links beside them."""
     seen: set[str] = set()
     for path in paths:

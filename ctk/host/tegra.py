@@ -8,6 +8,7 @@ from ctk.cdi.driver_files import WSL_FOLDER, WSL_LIBRARY, WSL_MARK
 from ctk.facts.driver_root import CsvLine, FileLink, Tegra, Wsl, WslStore
 from ctk.formats.mount_spec import BASE_FILES, MountLine, parse_mount_spec
 from ctk.host import Host
+from ctk.host.libraries import LibrarySearch, describe_libraries
 from ctk.host.paths import LINK_LIMIT
 from ctk.host.reading import ABSENT, try_exists, try_read_text, unknown_from
 from ctk.host.root_nodes import collect_nodes
@@ -43,8 +44,8 @@ class CsvQuery:
         self.ignored = tuple(ignored)
 
 
-def collect_tegra(host: Host, root: Host, dev_root: str, query: CsvQuery) -> Tegra:
-    """host: the machine, whose files the specification is; root: the driver root that it speaks of."""
+def collect_tegra(host: Host, search: LibrarySearch, dev_root: str, query: CsvQuery) -> Tegra:
+    """host: the machine, whose files the specification is; search: of the driver root that it speaks of."""
     lines: list[CsvLine] = []
     missing: list[tuple[str, str]] = []
     read: list[str] = []
@@ -59,21 +60,21 @@ def collect_tegra(host: Host, root: Host, dev_root: str, query: CsvQuery) -> Teg
             if line.fault:
                 missing.append((f"{path}:{line.number}", f"{line.fault}: {line.text}"))
             else:
-                lines += _resolve(host, root, dev_root, line, path, query.ignored, missing)
+                lines += _resolve(host, search, dev_root, line, path, query.ignored, missing)
     compatible = try_read_text(host, COMPATIBLE)
     return Tegra(
         is_tegra=is_tegra(host),
         lines=tuple(lines),
         missing=tuple(missing),
         files=tuple(read),
-        release=RELEASE if try_exists(root, RELEASE) is True else None,
+        release=RELEASE if try_exists(search.host, RELEASE) is True else None,
         is_orin=isinstance(compatible, str) and ORIN in compatible,
     )
 
 
 def _resolve(
     host: Host,
-    root: Host,
+    search: LibrarySearch,
     dev_root: str,
     line: MountLine,
     file: str,
@@ -90,8 +91,8 @@ def _resolve(
             missing.append((line.path, f"no device node (named in {file})"))
         return
     try:
-        paths = root.glob(line.path)
-        found = [resolved for path in paths if (resolved := _resolve_file(root, line.kind, path, file))]
+        paths = search.host.glob(line.path)
+        found = [resolved for path in paths if (resolved := _resolve_file(search, line.kind, path, file))]
     except OSError as error:
         missing.append((line.path, f"{unknown_from(error).reason} (named in {file})"))
         return
@@ -100,14 +101,14 @@ def _resolve(
     yield from found
 
 
-def _resolve_file(root: Host, kind: str, path: str, file: str) -> CsvLine | None:
+def _resolve_file(search: LibrarySearch, kind: str, path: str, file: str) -> CsvLine | None:
+    root = search.host
     if not root.exists(path) or (kind == "dir") != root.is_directory(path):
         return None
     if kind == "dir":
         return CsvLine(kind, path, file, target=path)
-    real = root.real_path(path)
-    target = real if root.root == "/" else real[len(root.root) :]
-    return CsvLine(kind, path, file, target=target, links=tuple(_chain(root, path)))
+    library = next(describe_libraries(search, (path,)), None) if kind == "lib" else None
+    return CsvLine(kind, path, file, target=search.real(path), links=tuple(_chain(root, path)), library=library)
 
 
 def _chain(root: Host, path: str) -> Iterator[FileLink]:

@@ -8,7 +8,7 @@ import pytest
 from ctk.cdi.generate import Generated, LeftOut
 from ctk.errors import CtkError, NotApplicable
 from ctk.facts.cdi_spec import SpecEdits
-from tests.driver_tree import FOLDER, VERSION, X86_64, DriverTree, make_plain_driver
+from tests.driver_tree import FOLDER, VERSION, X86_64, DriverTree, make_library, make_plain_driver
 
 CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 TEGRA = "/usr/lib/aarch64-linux-gnu/tegra"
@@ -160,9 +160,22 @@ def test_jetsons_missing_paths_and_bad_lines_are_told(tree: DriverTree) -> None:
 
 
 def test_links_of_a_specification_can_be_left_out(tree: DriverTree) -> None:
-    query = {"csv_folder": CSV, "csv_ignored": ("**/libcuda.so",)}
-    generated = make_jetson(tree).generate(query=query)
-    assert all("--link" not in hook.args for hook in generated.spec.edits.hooks)
+    make_jetson(tree).put(f"{CSV}/l4t.csv", "sym, /etc/a.conf\nsym, /etc/b.conf\n")
+    for name in "ab":
+        tree.put(f"/opt/{name}.conf")
+        tree.link(f"/etc/{name}.conf", f"/opt/{name}.conf")
+    generated = tree.generate(query={"csv_folder": CSV, "csv_ignored": ("**/a.conf", "/etc/c*")})
+    assert [path for path in mounts(generated) if path.endswith(".conf")] == ["/opt/b.conf"]
+    (hook,) = generated.spec.edits.hooks
+    assert [word for word in hook.args if ".conf" in word] == ["/opt/b.conf::/etc/b.conf"]
+
+
+def test_jetsons_libraries_have_the_links_of_their_soname(tree: DriverTree) -> None:
+    make_jetson(tree).put(f"{TEGRA}/libnvos.so.1.2", make_library("libnvos.so.1"))
+    tree.put(f"{CSV}/l4t.csv", f"lib, {TEGRA}/libnvos.so.1.2\n")
+    tree.link(f"{TEGRA}/libnvos.so.1", "libnvos.so.1.2")
+    (hook,) = tree.generate(query={"csv_folder": CSV}).spec.edits.hooks
+    assert f"libnvos.so.1.2::{TEGRA}/libnvos.so.1" in hook.args
 
 
 def test_jetsons_gpu_with_nvml(tree: DriverTree) -> None:

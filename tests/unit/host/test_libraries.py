@@ -122,5 +122,7 @@ def test_libraries_with_a_version_of_their_own(tree: DriverTree) -> None:
     tree.link(f"{FOLDER}/libEGL.so", "libEGL.so.1")
     paths = {"/usr/lib64/libnvidia-egl-wayland.so.1.1.13", f"{FOLDER}/libnvidia-nvvm70.so.4"}
     assert set(mounts(tree.generate())) == {f"{FOLDER}/libcuda.so.{VERSION}", *paths}
-    explicit = tree.generate(query={"explicit_libraries": True})
-    assert f"{FOLDER}/libEGL.so.1.1.0" in mounts(explicit)
+    tree.library("libGL", version="1.7.0", folder="/usr/lib64", plain=True)
+    explicit = mounts(tree.generate(query={"explicit_libraries": True}))
+    assert f"{FOLDER}/libEGL.so.1.1.0" in explicit
+    assert "/usr/lib64/libGL.so.1.7.0" not in explicit  # only beside the driver's
