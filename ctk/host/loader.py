@@ -35,6 +35,8 @@ DRIVER_VERSION = re.compile(r"\d{3,}(?:\.\d+)+")
 CORE = ("libnvidia-ml.so", "libcuda.so")
 COMPAT_FOLDERS = "/usr/local/cuda*/compat"
 COMPAT_LIBRARY = re.compile(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)*)")
+GLIBC_OF_TALOS = "/usr/local/glibc/usr/lib"
+"""The system has another C library, and keeps glibc for the driver alone."""
 INCLUDE_LIMIT = 8
 SEARCH_VARIABLE = "LD_LIBRARY_PATH"
 
@@ -146,7 +148,7 @@ def _collect_files(
 
 
 def _usual_folders(host: Host) -> Iterator[str]:
-    for folder in LIBRARY_FOLDERS:
+    for folder in (*LIBRARY_FOLDERS, GLIBC_OF_TALOS):
         yield from host.glob(folder) if "*" in folder else (folder,)
 
 

@@ -4,7 +4,7 @@ import errno
 import shlex
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import has_driver_container, version_tuple
+from ctk.doctor.checks.applies import has_driver_container, loaded_version, version_tuple
 from ctk.doctor.checks.device_nodes import CONTROL, MODESET, UVM, UVM_TOOLS, driver_and_nodes, gpu_paths, where
 from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
 from ctk.facts import Unknown
@@ -20,6 +20,8 @@ BAD_RUNC = ((1, 1, 3), (1, 1, 7))
 """From the first to before the second, rules of devices whose path is missing are left out (runc 1.1.7, changelog)."""
 OLD_SYSTEMD = 240
 """Before it systemd dropped the rule of a device whose /dev/char link is not there (systemd NEWS, 240)."""
+LINKING_MODPROBE, LINKING_BRANCH = (525, 105, 17), (515, 105, 1)
+"""The first that make the links together with the nodes (NVIDIA/nvidia-modprobe, the commits of these releases)."""
 PARAMETERS = "/proc/driver/nvidia/params"
 BLOCKED = Remedy(
     "Look at what stands between the caller and the device: its own control group, or a security module",
@@ -153,7 +155,7 @@ def _explain(code: int) -> tuple[str, Remedy]:
     log = Remedy("Look at what the driver says", (Command("journalctl -k | grep NVRM | tail"),))
     if code in (errno.ENXIO, errno.ENODEV):
         text = "no driver stands behind its number"
-        return text, Remedy("Make the node anew", (Command(f"rm {CONTROL}"), Command("nvidia-modprobe -c=0")))
+        return text, Remedy("Make the node anew", (Command(f"rm {CONTROL}"), Command("nvidia-modprobe -c=255")))
     if code == errno.EIO:
         return "the driver could not set the device up", log
     if code == errno.EPERM:
@@ -267,7 +269,10 @@ def check_links_persistent(snapshot: "Snapshot") -> Outcome:
     rule = next((rule for rule in nodes.rules if rule.makes_links), None)
     if rule is not None:
         return passed("a udev rule makes the links at boot", Evidence("udev rule", rule.path))
-    if isinstance(driver.modprobe_path, str):
+    loaded = loaded_version(snapshot)
+    version = version_tuple(loaded) if isinstance(loaded, str) else LINKING_MODPROBE
+    makes_links = version >= LINKING_MODPROBE or LINKING_BRANCH <= version < (516,)
+    if isinstance(driver.modprobe_path, str) and makes_links:
         return passed("nvidia-modprobe makes the links with the nodes", Evidence("program", driver.modprobe_path))
     if isinstance(driver.modprobe_path, Unknown):
         return unseen(driver.modprobe_path)

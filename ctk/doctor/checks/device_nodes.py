@@ -65,6 +65,15 @@ def gpu_paths(snapshot: "Snapshot") -> Iterator[tuple["DriverGpu", str]]:
             yield gpu, f"/dev/nvidia{gpu.minor}"
 
 
+def maker_of(path: str) -> Command | None:
+    """How nvidia-modprobe makes a node; it replaces one with another number, and sets the mode the driver names."""
+    number = path.removeprefix("/dev/nvidia")
+    if number.isdigit():
+        return Command(f"nvidia-modprobe -c={number}")
+    options = {CONTROL: "-c=255", UVM: "-u -c=0", UVM_TOOLS: "-u -c=0", MODESET: "-m"}
+    return Command(f"nvidia-modprobe {options[path]}") if path in options else None
+
+
 def where(nodes: DeviceNodes, path: str) -> str:
     """A node's path on the host."""
     return nodes.root + path
@@ -101,7 +110,7 @@ def _judge_gpu_node(nodes: DeviceNodes, gpu: "DriverGpu", path: str) -> Outcome:
     remedy = Remedy(
         "Have the driver's own tool make it, and start the persistence daemon at boot so that it is there next time",
         (
-            Command(f"nvidia-modprobe -c={gpu.minor}"),
+            maker_of(path) or Command("nvidia-modprobe"),
             Command("systemctl enable --now nvidia-persistenced", restarts=("nvidia-persistenced",)),
         ),
     )
@@ -221,11 +230,12 @@ def _judge_hiding(nodes: DeviceNodes, node: DeviceNode, subject: str) -> Outcome
     evidence = Evidence(
         f"{node.kind}, owner {node.uid}" if node.uid is not None else node.kind, where(nodes, node.path)
     )
+    maker = maker_of(node.path)
     remedy = Remedy(
         "Stop what mounts it (often a container with this path as a volume), remove it, and make the node",
         (
             Command(f"{'rmdir' if node.kind == DIRECTORY else 'rm'} {path}", stops_containers=True),
-            Command("nvidia-modprobe -c=0 -u"),
+            *((maker,) if maker is not None else ()),
         ),
     )
     return failed(f"{where(nodes, node.path)} is {words}, not a device node", evidence, subject=subject, remedy=remedy)
@@ -258,7 +268,7 @@ def check_nvswitch_nodes(snapshot: "Snapshot") -> Outcome:
         remedy=Remedy(
             "Make them, and start the fabric manager, which does so at every boot",
             (
-                Command("nvidia-modprobe -s " + " ".join(f"-c={index}" for index in range(len(switches)))),
+                Command("nvidia-modprobe -s " + " ".join(f"-c={minor}" for minor in (255, *range(len(switches))))),
                 Command("systemctl restart nvidia-fabricmanager", restarts=("nvidia-fabricmanager",)),
             ),
         ),

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.device_nodes import driver_and_nodes, where
+from ctk.doctor.checks.device_nodes import driver_and_nodes, maker_of, where
 from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen
 from ctk.facts import Unknown
 from ctk.facts.device_nodes import CAPABILITY_FOLDER, CHANNEL_FOLDER, DeviceNode, DeviceNodes
@@ -89,14 +89,16 @@ def _difference(nodes: DeviceNodes, node: DeviceNode, expected: tuple[int | None
 
 
 def _renumber(nodes: DeviceNodes, paths: list[str]) -> Remedy:
-    shown = " ".join(shlex.quote(where(nodes, path)) for path in paths[:8])
-    makers = ["nvidia-modprobe -c=0"]
-    if any(path.startswith("/dev/nvidia-uvm") for path in paths):
-        makers = ["nvidia-modprobe -u -c=0"]
+    makers = dict.fromkeys(maker for path in paths if (maker := maker_of(path)) is not None)
+    others = [where(nodes, path) for path in paths if maker_of(path) is None]
     return Remedy(
-        "Remove the old nodes, have the driver's own tool make new ones, and generate the CDI specs anew: they hold "
-        "the old numbers, too",
-        (Command(f"rm {shown}"), *(Command(maker) for maker in makers), Command("ctk cdi generate")),
+        "Have the driver's own tool put new ones in their place, and generate the CDI specs anew: they hold the old "
+        "numbers, too",
+        (
+            *((Command(f"rm {shlex.join(others[:8])}"),) if others else ()),
+            *list(makers)[:8],
+            Command("ctk cdi generate --output /etc/cdi/nvidia.yaml"),
+        ),
     )
 
 

@@ -71,7 +71,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source=f"{MODULES}; {MODPROBE}",
         needs=("driver.module-loaded", "device.not-a-device"),
         explains=("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",),
-        remedy=Remedy("Have the driver's own tool make it", (Command("nvidia-modprobe"),)),
+        remedy=Remedy("Have the driver's own tool make it", (Command("nvidia-modprobe -c=255"),)),
         fix="safe",
         profiles=(INSTALL, TRIAGE),
     ),

@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 
 CUDA = "libcuda.so.1"
 VARIABLE = "LD_LIBRARY_PATH"
+NEEDED = frozenset(
+    {
+        *("libnvidia-ml.so", "libnvidia-cfg.so", "libcuda.so", "libnvidia-opencl.so", "libnvidia-ptxjitcompiler.so"),
+        *("libnvidia-allocator.so", "libnvidia-encode.so", "libnvidia-opticalflow.so", "libnvcuvid.so"),
+        *("libnvidia-eglcore.so", "libnvidia-glcore.so", "libnvidia-tls.so", "libnvidia-glsi.so", "libnvidia-fbc.so"),
+        *("libnvidia-rtcore.so", "libnvoptix.so", "libGLX_nvidia.so", "libEGL_nvidia.so", "libGLESv2_nvidia.so"),
+        *("libGLESv1_CM_nvidia.so", "libnvidia-glvkspirv.so", "libnvidia-ngx.so"),
+    }
+)
+"""What every branch in use has for some capability (NVIDIA/libnvidia-container, src/nvc_info.c): one of these in another
+version alone is missing; a library that a branch has given up, or that comes in a package of its own, is left over."""
 HOME_USE = ("GeForce", "TITAN")
 """Boards that forward compatibility does not support (CUDA compatibility guide, error 804)."""
 
@@ -46,7 +57,7 @@ def check_version_suffix(snapshot: "Snapshot") -> Outcome:
         return skipped("no driver is loaded" if loaded is None else "no library carries the driver's version")
     fitting = {file.stem for file in versioned if file.version == loaded}
     strangers = [file for file in versioned if file.version != loaded]
-    missing = sorted({file.stem for file in strangers} - fitting)
+    missing = sorted(({file.stem for file in strangers} - fitting) & NEEDED)
     if not fitting:
         return skipped("no library has the loaded module's version, which driver.version-mismatch judges")
     if missing:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -25,6 +26,7 @@ from tests.driver_builders import (
     make_device_nodes,
     make_driver,
     make_library,
+    make_loaded,
     make_modules,
 )
 from tests.unit.doctor.tables import Row, assert_row, params
@@ -186,7 +188,13 @@ def no_tool(cgroup_driver: str, path: object = None) -> Snapshot:
     return make_snapshot(engines=(make_engine(daemon=daemon(cgroup_driver)),), driver=make_driver(modprobe_path=path))
 
 
+def old_tool() -> Snapshot:
+    modules = make_modules(loaded=(make_loaded(version="520.61.05"),))
+    return replace(no_tool("systemd", "/usr/bin/nvidia-modprobe"), modules=modules)
+
+
 PERSISTENT_ROWS = [
+    Row("device.char-symlinks-persistent", "old-tool", old_tool(), "warn"),
     Row("device.char-symlinks-persistent", "no-maker", no_tool("systemd"), "warn", "nothing makes the links"),
     Row("device.char-symlinks-persistent", "nobody-needs-them", no_tool("cgroupfs"), "skip"),
     Row("device.char-symlinks-persistent", "tool-closed", no_tool("systemd", DENIED), "unknown"),

@@ -160,6 +160,13 @@ VERSION_ROWS = [
     ),
     Row("lib.version-suffix", "left-over", with_loader(files=(*FILES, ENCODE, OLD_ENCODE)), "warn", OLD),
     Row("lib.version-suffix", "other-alone", with_loader(files=(*FILES, OLD_ENCODE)), "fail", "libnvidia-encode.so"),
+    Row(
+        "lib.version-suffix",
+        "given-up",
+        with_loader(files=(*FILES, make_file("libnvidia-ifr.so.470.256.02"))),
+        "warn",
+        "470.256.02 beside",
+    ),
     Row("lib.version-suffix", "all-other", with_loader(files=(make_file(f"libcuda.so.{OLD}"),)), "skip"),
     Row(
         "lib.version-suffix",
