@@ -35,8 +35,10 @@ NEEDED = frozenset(
         *("libGLESv1_CM_nvidia.so", "libnvidia-glvkspirv.so", "libnvidia-ngx.so"),
     }
 )
-"""What every branch in use has for some capability (NVIDIA/libnvidia-container, src/nvc_info.c): one of these in another
-version alone is missing; a library that a branch has given up, or that comes in a package of its own, is left over."""
+"""What every branch in use has for some capability (NVIDIA/libnvidia-container, src/nvc_info.c).
+
+One of these in another version alone is missing; what a branch has given up, or has a package of its own, is left over.
+"""
 HOME_USE = ("GeForce", "TITAN")
 """Boards that forward compatibility does not support (CUDA compatibility guide, error 804)."""
 
