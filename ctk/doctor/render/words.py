@@ -3,7 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ctk.doctor.model import CRITICAL, ERROR, FAIL, HIGH, INFO, PASS, SKIP, UNKNOWN, WARN, Command, Evidence, Finding
+from ctk.doctor.model import (
+    CRITICAL,
+    ERROR,
+    FAIL,
+    HIGH,
+    INFO,
+    PASS,
+    SECURITY,
+    SKIP,
+    UNKNOWN,
+    WARN,
+    Command,
+    Evidence,
+    Finding,
+)
 from ctk.doctor.report import BROKEN, INCOMPLETE, MASKED, NOT_APPLICABLE, SUPPRESSED, Report
 
 COUNT_WORDS = (
@@ -57,7 +71,11 @@ def verdict_line(report: Report) -> str:
 
 
 def _how_bad(report: Report) -> str:
-    worst = report.roots[0].severity
+    """What is a matter of posture alone keeps no GPU from a container."""
+    faults = [root for root in report.roots if SECURITY not in root.check.profiles]
+    if not faults:
+        return "This host is open to misuse"
+    worst = faults[0].severity
     if worst == CRITICAL:
         return "GPU containers cannot work on this host"
     return "Some GPU containers cannot work on this host" if worst == HIGH else "This host has a fault"

@@ -10,6 +10,7 @@ from ctk.doctor.model import (
     INFO,
     LOW,
     PASS,
+    SECURITY,
     SKIP,
     UNKNOWN,
     WARN,
@@ -116,6 +117,14 @@ def test_verbose_shows_everything() -> None:
             "Some GPU containers cannot work on this host: 2 root causes.",
         ),
         (make_report(make_finding("a", severity=LOW)), "This host has a fault: 1 root cause."),
+        (
+            make_report(make_finding("a", severity=CRITICAL, profiles=(SECURITY,))),
+            "This host is open to misuse: 1 root cause.",
+        ),
+        (
+            make_report(make_finding("a", severity=CRITICAL, profiles=(SECURITY,)), make_finding("b", severity=LOW)),
+            "This host has a fault: 2 root causes.",
+        ),
         (
             make_report(make_finding("a", status=UNKNOWN, decides=True)),
             "Nothing that was looked at fails, but 1 deciding check could not look.",
