@@ -7,6 +7,7 @@ from ctk.doctor.checks.toolkit_applies import (
     NVIDIA_KIND,
     engines_of,
     find_package,
+    has_gpu,
     setup_of,
     toolkit_runtimes,
     toolkit_version,
@@ -144,7 +145,9 @@ def _reads_cdi(engine: "EngineInstallation") -> bool:
 
 
 def check_cdi_refresh_result(snapshot: "Snapshot") -> Outcome:
-    """How the service ended that makes the spec."""
+    """How the service ended that makes the spec; without a GPU it has nothing to make and ends with an error."""
+    if has_gpu(snapshot) is False:
+        return skipped("there is no NVIDIA GPU for containers here")
     setup = setup_of(snapshot)
     if isinstance(setup, Outcome):
         return setup

@@ -322,6 +322,7 @@ ROWS = [
         "before the driver",
     ),
     Row("toolkit.cdi-refresh-result", "after-the-driver", dataclasses.replace(refresh(), kernel_log=log(4.0)), "pass"),
+    Row("toolkit.cdi-refresh-result", "no-gpu", dataclasses.replace(refresh(result="exit-code"), pci=Pci()), "skip"),
     Row("toolkit.cdi-refresh-result", "never", refresh(result=None), "skip"),
     Row("toolkit.cdi-refresh-result", "not-asked", refresh(result=NOT_RUN), "unknown"),
     Row("toolkit.cdi-refresh-result", "no-service", setup(refresh=(make_refresh(service=None),)), "skip"),
