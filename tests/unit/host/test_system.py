@@ -7,6 +7,7 @@ import pytest
 from ctk.facts import Unknown
 from ctk.host import LocalHost
 from ctk.host.system import (
+    PLAIN_DISTRIBUTIONS,
     collect_host_name,
     collect_system,
     normalize_distribution,
@@ -151,3 +152,9 @@ def test_live_host_is_asked_directly() -> None:
     assert system.kernel == os.uname().release
     assert system.architecture == os.uname().machine
     assert collect_host_name(LocalHost()) == os.uname().nodename
+
+
+def test_the_names_that_are_taken_as_they_are_are_those_of_the_library() -> None:
+    import distro
+
+    assert not PLAIN_DISTRIBUTIONS & set(distro.NORMALIZED_OS_ID)
