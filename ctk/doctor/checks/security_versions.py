@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import elsewhere, loaded_version, version_tuple
+from ctk.doctor.checks.applies import elsewhere, is_debian_like, loaded_version, version_tuple
 from ctk.doctor.checks.toolkit_applies import (
     engines_of,
     find_package,
@@ -26,6 +26,7 @@ CvesOf = Callable[[Release], "tuple[Cve, ...]"]
 
 COMPAT_SWITCH = "features.disable-cuda-compat-lib-hook"
 MODE = "nvidia-container-runtime.mode"
+SYSTEM_FOLDERS = ("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/")
 
 
 def check_toolkit_cve(snapshot: "Snapshot") -> Outcome:
@@ -119,10 +120,20 @@ def check_driver_cve(snapshot: "Snapshot") -> Outcome:
     if floor is None:
         return warned(f"the branch R{branch} of the driver gets no security releases", *evidence)
     if version_tuple(shown) < version_tuple(floor):
-        return failed(f"the driver {shown} has known weaknesses that {floor} mends", *evidence)
+        message = f"the driver {shown} has known weaknesses that {floor} mends"
+        return failed(message, *evidence, remedy=_update_driver(snapshot, branch))
     if branch not in SERVED_BRANCHES:
         return warned(f"the newest bulletin mends nothing in the branch R{branch}: its weaknesses stay", *evidence)
     return passed(f"the driver {shown} has what the bulletins mend in its branch", *evidence)
+
+
+def _update_driver(snapshot: "Snapshot", branch: int) -> Remedy:
+    ubuntu = Command(f"apt-get install --only-upgrade 'nvidia-*-{branch}*' 'libnvidia-*-{branch}*' # Ubuntu")
+    debian = Command("apt-get install --only-upgrade nvidia-driver # Debian, with NVIDIA's repository")
+    red_hat = Command("dnf upgrade 'nvidia-driver*' 'kmod-nvidia*'")
+    reboot = Command("systemctl reboot", stops_containers=True, reboots=True)
+    commands = (ubuntu, debian) if is_debian_like(snapshot) else (red_hat,)
+    return Remedy("Update the driver within its branch, then start the machine anew", (*commands, reboot))
 
 
 def _is_vgpu_host(snapshot: "Snapshot") -> bool:
@@ -202,8 +213,20 @@ def judge_versions(
             message = f"{name} {version.text} is older than what mends {names}; the distribution's build may have it"
             rebuilt = noted(message, *evidence, Evidence(built, "the package" if package is not None else source))
             continue
-        return failed(f"{name} {version.text} ({source}) has weaknesses that later releases mend: {names}", *evidence)
+        message = f"{name} {version.text} ({source}) has weaknesses that later releases mend: {names}"
+        return failed(message, *evidence, remedy=_update(snapshot, name, source))
     return rebuilt or (unseen(hidden) if hidden is not None else None) or best or skipped(f"{name} is not installed")
+
+
+def _update(snapshot: "Snapshot", name: str, source: str) -> Remedy | None:
+    """By the package that brings the program; what k3s and its like bring comes with them."""
+    from ctk.doctor.data.cves import PACKAGES
+
+    brings = ("containerd.io",) if name == "runc" else ()
+    package = find_package(snapshot, *PACKAGES[name], *brings)
+    if package is None or not source.startswith(SYSTEM_FOLDERS):
+        return None
+    return Remedy(f"Update {name}", (upgrade_command(snapshot, package.name),))
 
 
 def _from_package(snapshot: "Snapshot", name: str, source: str) -> str | None:
@@ -211,5 +234,4 @@ def _from_package(snapshot: "Snapshot", name: str, source: str) -> str | None:
     from ctk.doctor.data.cves import PACKAGES
 
     package = find_package(snapshot, *PACKAGES[name])
-    is_system = source.startswith(("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"))
-    return package.version if package is not None and is_system else None
+    return package.version if package is not None and source.startswith(SYSTEM_FOLDERS) else None

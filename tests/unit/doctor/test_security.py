@@ -251,3 +251,39 @@ def test_a_weakness_counts_where_the_set_up_opens_it() -> None:
     assert "CVE-2025-23266" not in names(everything)
     assert "CVE-2025-23266" in names(config(make_value(MODE, "cdi"), version="1.16.1"))
     assert "CVE-2025-23266" not in names(config(make_value(NO_HOOK, True), version="1.17.7"))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "check", "commands"),
+    [
+        (
+            engine("docker", "28.5.2", Package("docker-ce", "5:28.5.2-1~debian.12~bookworm")),
+            "security.docker-cve",
+            ["apt-get install --only-upgrade docker-ce"],
+        ),
+        (
+            runc("1.2.5", Package("containerd.io", "1-1")),
+            "security.runc-cve",
+            ["apt-get install --only-upgrade containerd.io"],
+        ),
+        (
+            make_snapshot(engines=(bundled("1.7.23-k3s2"),), packages=make_packages(Package("containerd.io", "1-1"))),
+            "security.containerd-cve",
+            None,
+        ),
+        (config(version="1.17.7"), "security.toolkit-cve", ["apt-get install --only-upgrade nvidia-container-toolkit"]),
+    ],
+    ids=["docker", "runc-by-docker", "k3s", "toolkit"],
+)
+def test_the_package_that_brings_it_is_updated(snapshot: Snapshot, check: str, commands: list[str] | None) -> None:
+    (outcome,) = outcomes_of(SECURITY_CHECKS, check, snapshot)
+    assert outcome.status == "fail"
+    found = None if outcome.remedy is None else [entry.text for entry in outcome.remedy.commands]
+    assert found == commands
+
+
+def test_a_driver_is_updated_within_its_branch() -> None:
+    (outcome,) = outcomes_of(SECURITY_CHECKS, "security.driver-cve", driver("535.104.05"))
+    assert outcome.remedy is not None
+    assert "'nvidia-*-535*'" in outcome.remedy.commands[0].text
+    assert outcome.remedy.commands[-1].reboots
