@@ -10,6 +10,7 @@ from ctk.cdi.capabilities import (
     wants_file,
     wants_library,
 )
+from ctk.cdi.driver_files import BINARIES, CONFIGS, FIRMWARE, RUN_FOLDERS, SOCKETS
 from ctk.cdi.edits import SOCKET_OPTIONS, VOID, join_root, make_mount, mount_library
 from ctk.cdi.hooks import HookWork, build_hooks
 from ctk.cdi.request import NO_IPC, GenerateRequest, LeftOut
@@ -73,6 +74,7 @@ def driver_edits(facts: DriverRoot, request: GenerateRequest, *, graphics: bool)
     )
     mounts = [mount_library(facts, library) for library in (*libraries, *x_libraries)]
     mounts += _file_mounts(facts, request, wanted, left_out)
+    left_out += _not_found(facts, graphics=graphics)
     folders = ":".join(facts.library_folders)
     edits = SpecEdits(
         env=(f"NVIDIA_CTK_LIBCUDA_DIR={folders}", VOID),
@@ -111,6 +113,25 @@ def _file_mounts(
             yield make_mount(facts, found, SOCKET_OPTIONS)
         else:
             yield make_mount(facts, found)
+
+
+def _not_found(facts: DriverRoot, *, graphics: bool) -> Iterator[LeftOut]:
+    """What drivers often have and this one has not; most hosts lack some of it, and need none of that."""
+    reason = f"not found below {facts.driver_root}"
+    programs = {found.path.rpartition("/")[2] for found in facts.binaries}
+    yield from (LeftOut("file", name, reason) for name in BINARIES if name not in programs)
+    if not facts.firmware:
+        yield LeftOut("file", f"nvidia/{facts.version}/{FIRMWARE}", "not found in the kernel's firmware folders")
+    there = {found.path for found in (*facts.sockets, *facts.configs)}
+    for name in SOCKETS:
+        if not there & {f"{folder}/{name}" for folder in RUN_FOLDERS}:
+            yield LeftOut("file", f"{RUN_FOLDERS[0]}/{name}", reason)
+    if not graphics:
+        return
+    for config in CONFIGS:
+        path = config.container_path.format(architecture=facts.architecture)
+        if path not in there:
+            yield LeftOut("file", path, reason)
 
 
 def _graphics_links(libraries: Iterable[LibraryFile], version: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from ctk.cdi.csv_devices import csv_parts
 from ctk.cdi.driver_edits import check_libraries, driver_edits
 from ctk.cdi.driver_files import CONTROL_NODES
 from ctk.cdi.edits import additional_gids, make_node
-from ctk.cdi.gpu_devices import EMPTY_DEVICE, BuiltDevice, build_devices, choose_devices
+from ctk.cdi.gpu_devices import EMPTY_DEVICE, BuiltDevice, build_devices, choose_devices, tell_unused
 from ctk.cdi.modes import CSV, MANAGEMENT, NVML, WSL
 from ctk.cdi.node_devices import imex_parts, management_parts, node_parts, wsl_parts
 from ctk.cdi.request import (
@@ -66,8 +66,9 @@ def _nvml_parts(facts: DriverRoot, request: GenerateRequest) -> Parts:
             left_out.append(LeftOut("device", "all", "with the device id none there is no other device"))
     else:
         gpus = () if isinstance(facts.gpus, Unknown) else facts.gpus
-        devices, missing = build_devices(facts, request, choose_devices(gpus, request.device_ids))
-        left_out += missing
+        chosen = choose_devices(gpus, request.device_ids)
+        devices, missing = build_devices(facts, request, chosen)
+        left_out += [*missing, *tell_unused(gpus, chosen)]
     common, unwanted = driver_edits(facts, request, graphics=True)
     nodes = _control_edits(facts, request, left_out)
     left_out += unwanted

@@ -84,6 +84,16 @@ def _is_by_default(choice: Choice) -> bool:
     return choice.mig is not None or not (choice.gpu.is_mig or choice.gpu.name in DISPLAY_GPUS)
 
 
+def tell_unused(gpus: Iterable[RootGpu], chosen: Iterable[Choice]) -> Iterator[LeftOut]:
+    """The GPUs that are no device of their own although nobody restricted the devices."""
+    used = {choice.gpu.index for choice in chosen if choice.mig is None}
+    for gpu in gpus:
+        if gpu.index not in used and gpu.is_mig:
+            yield LeftOut("gpu", str(gpu.index), "it is in MIG mode: containers get its MIG devices")
+        elif gpu.index not in used and gpu.name in DISPLAY_GPUS:
+            yield LeftOut("gpu", str(gpu.index), "it is there for a screen, and computes nothing")
+
+
 def _is_uuid(word: str, uuid: str | None | Unknown) -> bool:
     return isinstance(uuid, str) and word.lower() == uuid.lower()
 

@@ -211,15 +211,22 @@ def _first_of(
     places = tuple(folders)
     for name in names:
         found = _found(host, root, driver_root, (f"{folder}/{name}" for folder in places))
-        first = next((one for one in found if try_is_file(root, one.path)), None)
+        first = next((one for one in found if _is_file(root, one.path)), None)
         if first is not None:
             yield first
 
 
-def try_is_file(host: Host, path: str) -> bool:
+def _is_file(host: Host, path: str) -> bool:
     """A regular file is there, as far as one may look."""
     try:
         return host.is_file(path)
+    except OSError:
+        return False
+
+
+def _is_folder(host: Host, path: str) -> bool:
+    try:
+        return host.is_directory(path)
     except OSError:
         return False
 
@@ -237,7 +244,7 @@ def _sockets(host: Host, root: Host, driver_root: str) -> Iterator[FoundFile]:
         yield from list(_found(host, root, driver_root, paths))[:1]
     folder = host.get_environment().get(MPS_VARIABLE, "") if host.is_live else ""
     path = folder if folder.startswith("/") else MPS_FOLDER
-    yield from (one for one in _found(host, root, driver_root, (path,)) if root.is_directory(one.path))
+    yield from _found(host, root, driver_root, (path,) if _is_folder(root, path) else ())
 
 
 def _firmware(host: Host, root: Host, driver_root: str, version: str) -> Iterator[FoundFile]:
