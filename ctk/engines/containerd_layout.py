@@ -153,7 +153,8 @@ def version_of(document: Document, forced: frozenset[str]) -> int:
     if not document.content:
         return NEW_FILE_VERSION
     version = document.content.get("version")
-    if version is None:
+    is_zero = type(version) is int and version == 0  # as dockerd writes; containerd 1.6 takes it for no version at all
+    if version is None or (is_zero and "config-version" in forced):
         return _version_of_unversioned(document, forced)
     if isinstance(version, bool) or not isinstance(version, int):
         raise _version_fault(document, f"version must be an integer such as version = 2, not {version!r}")

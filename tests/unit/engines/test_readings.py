@@ -37,6 +37,12 @@ def test_runtimes_with_type_file_and_cgroup_manager() -> None:
     assert (found.config_version, found.default_runtime, found.cdi_enabled) == (2, None, None)
 
 
+def test_version_0_is_no_version() -> None:
+    """As dockerd writes the file of the containerd that it starts itself."""
+    found = containerd('disabled_plugins = ["io.containerd.grpc.v1.cri"]\nversion = 0\n')
+    assert (found.files.config_version, found.files.disabled_plugins) == (1, ("io.containerd.grpc.v1.cri",))
+
+
 def test_a_drop_in_is_where_the_runtime_stands() -> None:
     found = containerd(f"version = 3\n{IMPORTS}", "version = 3\n" + entry(NEW), engine=(2, 1))
     assert [(one.name, one.file) for one in found.files.runtimes] == [("nvidia", DROP_IN)]
