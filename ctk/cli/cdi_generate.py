@@ -156,6 +156,8 @@ def _to_stdout(app: App, generated: "Generated", form: str) -> Result:
 
 def _to_file(app: App, host: "Host", generated: "Generated", output: str, form: str) -> Result:
     """The file, and beside it those of the other specs, each by a word before its ending."""
+    from ctk.cli.cdi_neighbours import warn_of_neighbours
+
     files = spec_files(output, generated)
     written = [write_spec(host, path, render(spec, form)) for path, spec in files]
     paths = [path for path, _ in written]
@@ -165,7 +167,8 @@ def _to_file(app: App, host: "Host", generated: "Generated", output: str, form: 
         f"{path}: {verbs[changed]}, {spec.kind} with {_count(spec)} (CDI {spec.version}).\n"
         for (path, changed), (_, spec) in zip(written, files, strict=True)
     ]
-    return Result(app.command, data, text="".join(lines))
+    warnings = tuple(message for path, spec in files for message in warn_of_neighbours(host, path, spec))
+    return Result(app.command, data, text="".join(lines), messages=warnings)
 
 
 def spec_files(output: str, generated: "Generated") -> list[tuple[str, "CdiSpec"]]:

@@ -115,6 +115,23 @@ def test_file_has_the_name_that_was_given_and_the_format_that_was_asked_for(
     assert yaml.safe_load(text)["kind"] == "nvidia.com/gpu"
 
 
+def test_name_that_no_engine_reads_is_a_warning(host: HostFolder, tree: DriverTree) -> None:
+    warnings = host.ctk("cdi", "generate", "--output=/etc/cdi/nvidia.yml").warnings()
+    assert f"warning: engines read files that end with .yaml or .json only, not {host.path('/etc/cdi/nvidia.yml')}" in (
+        warnings
+    )
+
+
+def test_second_file_with_the_same_devices_is_a_warning(host: HostFolder, tree: DriverTree) -> None:
+    """Of another kind, or in another folder, it is none."""
+    host.ctk("cdi", "generate", "--output=/etc/cdi/old.yaml", "--device-id=1")
+    text = f"{host.path('/etc/cdi/old.yaml')} defines nvidia.com/gpu=1 and 2 more too"
+    assert text in host.ctk("cdi", "generate", f"--output={OUTPUT}").err
+    host.put("/etc/cdi/broken.json", "nvidia.com/gpu")
+    for words in ((f"--output={OUTPUT}", "--class=other"), ("--output=/var/run/cdi/nvidia.yaml",)):
+        assert "too, so engines take" not in host.ctk("cdi", "generate", *words).err
+
+
 def test_link_is_followed_inside_the_root(host: HostFolder, tree: DriverTree) -> None:
     host.put("/srv/real.yaml", OLD)
     host.path("/etc/cdi").mkdir(parents=True)
