@@ -6,10 +6,12 @@ from ctk.facts import Unknown
 from ctk.facts.engines import EngineDaemon, EngineInstallation, EngineRuntime
 from ctk.host import Host
 from ctk.host.docker_api import DockerInfo, collect_docker_info
-from ctk.host.reading import unknown_from
-from ctk.host.units import SYSTEM_FOLDERS, collect_unit
+from ctk.host.reading import try_read_text, unknown_from
+from ctk.host.units import collect_unit
 
-WANTED = ("wants", "requires", "upholds")
+WANTED = ("wants", "requires")
+WANTING_FOLDERS = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system")
+"""Where `systemctl enable` and packages put the links; generators make none for engines."""
 NVIDIA_KIND = "nvidia.com/"
 
 
@@ -28,7 +30,7 @@ def collect_enabled_units(host: Host) -> frozenset[str] | Unknown:
     """Names of all units that another one wants or requires: the links that `systemctl enable` makes."""
     found: set[str] = set()
     hidden: Unknown | None = None
-    for folder in SYSTEM_FOLDERS:
+    for folder in WANTING_FOLDERS:
         for kind in WANTED:
             try:
                 found |= {path.rpartition("/")[2] for path in host.glob(f"{folder}/*.{kind}/*")}
@@ -51,8 +53,11 @@ def _is_enabled(host: Host, item: EngineInstallation, enabled: frozenset[str] | 
 
 
 def _search_path(host: Host, item: EngineInstallation) -> tuple[str, ...]:
-    """The PATH of a unit that sets one."""
-    if item.unit is None or item.user is not None:
+    """The PATH of dockerd's unit, if it sets one: only then is the unit read again."""
+    if item.engine != "docker" or item.unit is None or item.user is not None:
+        return ()
+    texts = (try_read_text(host, path) for path in item.unit_files)
+    if not any(isinstance(text, str) and "PATH=" in text for text in texts):
         return ()
     unit = collect_unit(host, item.unit)
     variable = unit.environment.get("PATH") if unit else None
