@@ -46,8 +46,13 @@ class Step:
         self.name = "start"
 
 
-def run_confined(root: str, identity: tuple[int, int], program: int, argv: list[str], output: int) -> None:
-    """In the child: enter the root, give up rights, become the program. Ends the process in every case."""
+def run_confined(
+    root: str, identity: tuple[int, int], program: int, argv: list[str], written: list[str], output: int
+) -> None:
+    """In the child: enter the root, give up rights, become the program. Ends the process in every case.
+
+    written: the folders that the program writes to.
+    """
     step = Step()
     code = 0
     try:
@@ -57,7 +62,11 @@ def run_confined(root: str, identity: tuple[int, int], program: int, argv: list[
         step.name = "namespaces"
         _leave_namespaces()
         step.name = "root"
-        _enter_root(root, identity)
+        _bind_root(root, identity)
+        step.name = "volumes"
+        _protect_volumes(written)
+        step.name = "root"
+        _enter_root()
         step.name = "covers"
         _cover_kernel_folders()
         step.name = "rights"
@@ -109,8 +118,8 @@ def _leave_namespaces() -> None:
     syscalls.mount("", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
 
 
-def _enter_root(root: str, identity: tuple[int, int]) -> None:
-    """Make the container's root the root; what was the root before is out of reach afterwards."""
+def _bind_root(root: str, identity: tuple[int, int]) -> None:
+    """Make the container's root a mount of our own, with all that is mounted below, and the working folder."""
     folder = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # descriptors of the old namespace are of no use
     status = os.fstat(folder)
     if (status.st_dev, status.st_ino) != identity:
@@ -118,6 +127,48 @@ def _enter_root(root: str, identity: tuple[int, int]) -> None:
     os.fchdir(folder)
     syscalls.mount(".", ".", "", syscalls.MS_BIND | syscalls.MS_REC)
     os.chdir(root)  # the new mount lies on top of the one that the descriptor stands for
+
+
+def _protect_volumes(written: list[str]) -> None:
+    """What is mounted in the container may be the host's, and an image tells ldconfig where to put links.
+
+    So every mount becomes read-only, for ldconfig alone, but for the root itself and for mounts that one of the folders
+    lies in by its name; a link of the image in place of a folder changes nothing. Kernels before 5.12 cannot do this.
+    """
+    kept = [folder for folder in _walk(written) if not os.fstatvfs(folder).f_flag & os.ST_RDONLY]
+    top = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        syscalls.set_read_only(top, True, recursive=True)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EPERM, errno.EINVAL):
+            raise
+        return
+    for folder in kept:
+        try:
+            syscalls.set_read_only(folder, False)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EPERM):
+                raise
+
+
+def _walk(paths: list[str]) -> list[int]:
+    """The root, and each folder on the way to the paths, up to a link or what is not there."""
+    opened = [os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
+    for path in paths:
+        folder = opened[0]
+        for name in path.split("/"):
+            if not name:
+                continue
+            try:
+                folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            except OSError:
+                break
+            opened.append(folder)
+    return opened
+
+
+def _enter_root() -> None:
+    """Make the container's root the root; what was the root before is out of reach afterwards."""
     try:
         syscalls.pivot_root(".", ".")
         syscalls.unmount(".", syscalls.MNT_DETACH)

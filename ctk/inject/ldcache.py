@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ARGUMENTS = ("ldconfig", "-f", "/etc/ld.so.conf", "-C", "/etc/ld.so.cache")
 TEMPORARY_FILES = ("/etc/ld.so.cache~", "/var/cache/ldconfig/aux-cache~")
 """ldconfig writes into what is there: a FIFO of the image would make it wait, a file of an ended run is litter."""
+WRITTEN_FOLDERS = ("/etc", "/var/cache/ldconfig")
 DEADLINE_SECONDS = 30.0
 OUTPUT_LIMIT_BYTES = 64 << 10
 PROGRAM_LIMIT_BYTES = 64 << 20
@@ -42,7 +43,7 @@ def update_ldcache(rootfs: Rootfs, options: Options, _warn: Warn) -> None:
     for name in TEMPORARY_FILES:
         rootfs.remove(name)
     with open_program(options.ldconfig_path) as program:
-        run_ldconfig(rootfs, program, [*ARGUMENTS, *extra])
+        run_ldconfig(rootfs, program, [*ARGUMENTS, *extra], [*WRITTEN_FOLDERS, *options.folders])
 
 
 def _check_writable(rootfs: Rootfs) -> None:
@@ -119,14 +120,16 @@ def _seal_copy(source: int) -> int | None:
     return None
 
 
-def run_ldconfig(rootfs: Rootfs, program: int, argv: list[str], seconds: float = DEADLINE_SECONDS) -> None:
+def run_ldconfig(
+    rootfs: Rootfs, program: int, argv: list[str], written: list[str], seconds: float = DEADLINE_SECONDS
+) -> None:
     """In a child that is shut into the root. Raises Skipped where the kernel does not let us shut it in."""
     status = os.fstat(rootfs.descriptor)
     readable, writable = os.pipe()
     _enter_process_namespace()
     child = os.fork()
     if child == 0:
-        run_confined(rootfs.path, (status.st_dev, status.st_ino), program, argv, writable)
+        run_confined(rootfs.path, (status.st_dev, status.st_ino), program, argv, written, writable)
     os.close(writable)
     output = _collect(readable, child, seconds)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -187,5 +190,6 @@ def _failure_of(code: int, output: str) -> InjectFault:
     how = f"ldconfig exited {code}" if code > 0 else f"ldconfig was ended by signal {-code}"
     last = [line for line in output.splitlines() if line.strip()][-3:]
     text = f"cannot update the library cache: {how}: {printable('; '.join(last)) or 'it said nothing'}"
-    denied = any(word in output for word in ("Permission denied", "Operation not permitted", "Read-only file system"))
-    return Skipped(text) if denied and is_in_user_namespace() else InjectFault(text)
+    denied = any(word in output for word in ("Permission denied", "Operation not permitted"))
+    is_skipped = "Read-only file system" in output or (denied and is_in_user_namespace())
+    return Skipped(text) if is_skipped else InjectFault(text)

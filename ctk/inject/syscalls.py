@@ -4,7 +4,7 @@ import ctypes
 import os
 import struct
 
-OPENAT2 = 437  # the same number on every architecture: linux/openat2.h, Linux 5.6
+OPENAT2, MOUNT_SETATTR = 437, 442  # the same on every architecture; Linux 5.6 and 5.12
 RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 0x02, 0x10
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
 MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 0x20, 0x1000, 0x2000, 0x4000, 1 << 18
@@ -15,6 +15,7 @@ PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION_3 = 0x20080522
 CLOSE_RANGE_CLOEXEC = 4
+AT_EMPTY_PATH, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 0x1000, 0x8000, 1
 """linux/mount.h, linux/sched.h, linux/prctl.h, linux/capability.h, linux/close_range.h."""
 STATFS_BYTES = 256  # more than any architecture's struct statfs; f_type is its first word
 
@@ -46,6 +47,16 @@ def openat2(folder: int, path: str, flags: int, resolve: int) -> int:
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     """mount(2)."""
     _check(_LIBC.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode()))
+
+
+def set_read_only(mount_root: int, read_only: bool, *, recursive: bool = False) -> None:
+    """mount_setattr(2): of one mount, or of all below too. EINVAL: the descriptor is not where a mount begins."""
+    values = (MOUNT_ATTR_RDONLY, 0) if read_only else (0, MOUNT_ATTR_RDONLY)
+    attributes = struct.pack("QQQQ", *values, 0, 0)
+    flags = AT_EMPTY_PATH | AT_RECURSIVE if recursive else AT_EMPTY_PATH
+    word = ctypes.c_long
+    arguments = (word(mount_root), b"", word(flags), attributes, word(len(attributes)))
+    _check(_LIBC.syscall(word(MOUNT_SETATTR), *arguments))
 
 
 def unmount(target: str, flags: int) -> None:

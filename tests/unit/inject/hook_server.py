@@ -21,8 +21,8 @@ KILL = 9
 HUNG = "hung"
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 NUMBERS = {
-    "x86_64": {"chmod": 90, "openat2": 437, "unshare": 272, "mount": 165, "pivot_root": 155},
-    "aarch64": {"chmod": 53, "openat2": 437, "unshare": 97, "mount": 40, "pivot_root": 41},
+    "x86_64": {"chmod": 90, "openat2": 437, "mount_setattr": 442, "unshare": 272, "mount": 165, "pivot_root": 155},
+    "aarch64": {"chmod": 53, "openat2": 437, "mount_setattr": 442, "unshare": 97, "mount": 40, "pivot_root": 41},
 }
 CLONE_NEWUSER = 0x10000000
 RETURN_ALLOW, RETURN_EPERM = 0x7FFF0000, 0x00050001

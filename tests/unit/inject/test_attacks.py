@@ -334,3 +334,27 @@ def test_folders_are_exchanged_while_ldconfig_runs(prey: Prey) -> None:
     with swapping(pairs):
         for _ in range(200):
             prey.attack()
+
+
+@pytest.fixture(scope="session")
+def hostile_library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A library whose name, as ldconfig takes it for a link's, leads into a volume."""
+    path = tmp_path_factory.mktemp("hostile") / "libhostile.so.1"
+    command = ["gcc", "-shared", "-x", "c", "/dev/null", "-Wl,-soname,libx/../../../../volume/current", "-o", str(path)]
+    subprocess.run(command, check=True, timeout=60)
+    return path.read_bytes()
+
+
+def test_a_volume_is_not_written_by_ldconfig(prey: Prey, hostile_library: bytes) -> None:
+    """The user of the container may not be root; ldconfig is, and the image says where it puts links."""
+    volume = prey.container.folder / "volume"
+    volume.mkdir()
+    (volume / "libhostile.so.1.2").write_bytes(hostile_library)
+    (volume / "current").symlink_to("release")
+    prey.container.write(f"{LIBRARIES}/libhostile.so.1.2", hostile_library)
+    prey.container.folder_at(f"{LIBRARIES}/libx")
+    prey.container.write("/etc/ld.so.conf.d/hostile.conf", "/volume\n")
+    prey.fill()
+    place = prey.container.folder_at("/volume")
+    assert prey.attack(mounts=((str(volume), str(place), "", MS_BIND),)).code == 0
+    assert (prey.container.root / "etc/ld.so.cache").stat().st_size

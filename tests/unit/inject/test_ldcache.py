@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.inject.container import LIBRARIES, Container
+from tests.unit.inject.container import LIBRARIES, MS_BIND, Container
 
 pytestmark = pytest.mark.real
 
@@ -210,3 +210,31 @@ def test_the_hosts_own_root_is_refused(container: Container) -> None:
     ran = container.run(*HOOK)
     assert ran.code == 1
     assert "it is the host's own root" in ran.output
+
+
+@pytest.mark.parametrize("place", ["/etc", "/usr", LIBRARIES])
+def test_a_volume_in_place_of_a_folder_that_is_needed_is_written(container: Container, place: str) -> None:
+    library(container)
+    container.folder_at("/etc")
+    volume = container.folder / "volume"
+    shutil.copytree(container.root / place.lstrip("/"), volume)
+    shutil.rmtree(container.root / place.lstrip("/"))
+    ran = container.run(*HOOK, mounts=[(str(volume), str(container.folder_at(place)), "", MS_BIND)])
+    assert ran == (0, "")
+    written = {path.name for path in volume.rglob("*")}
+    assert ("ld.so.cache" if place == "/etc" else "libz.so.1") in written
+
+
+def test_f89_a_link_into_a_volume_in_place_of_etc_is_a_warning(container: Container) -> None:
+    volume = container.folder / "volume"
+    volume.mkdir()
+    container.link("/etc", "/volume")
+    ran = container.run(*HOOK, mounts=[(str(volume), str(container.folder_at("/volume")), "", MS_BIND)])
+    assert ran.code == 0
+    assert "Read-only file system. The container starts without it" in ran.output
+
+
+def test_a_kernel_that_cannot_protect_volumes_runs_it_all_the_same(container: Container) -> None:
+    library(container)
+    assert container.run(*HOOK, forbid=["mount_setattr"]) == (0, "")
+    assert cached(container) == [f"{LIBRARIES}/libz.so.1"]
