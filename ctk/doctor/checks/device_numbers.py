@@ -23,8 +23,10 @@ FIXED_MINORS = {
     "/dev/nvidia-modeset": 254,
     "/dev/nvidia-uvm": 0,
     "/dev/nvidia-uvm-tools": 1,
+    "/dev/nvidia-nvswitchctl": 255,
+    "/dev/nvidia-nvlink": 0,
 }
-NUMBERED = re.compile(r"/dev/nvidia(\d+)|.*/nvidia-cap(\d+)|.*/channel(\d+)")
+NUMBERED = re.compile(r"/dev/nvidia(\d+)|/dev/nvidia-nvswitch(\d+)|.*/nvidia-cap(\d+)|.*/channel(\d+)")
 INSTANCE = re.compile(r"gpu(\d+)/mig/(gi\d+(?:/ci\d+)?)/access")
 
 
@@ -40,7 +42,9 @@ def major_names(path: str) -> tuple[str, ...]:
         return ("nvidia-nvswitch",)
     if path == "/dev/nvidia-nvlink":
         return ("nvidia-nvlink",)
-    is_gpus = path in FIXED_MINORS or (path.startswith("/dev/nvidia") and path.removeprefix("/dev/nvidia").isdigit())
+    is_gpus = path in ("/dev/nvidiactl", "/dev/nvidia-modeset") or (
+        path.startswith("/dev/nvidia") and path.removeprefix("/dev/nvidia").isdigit()
+    )
     return GPU_NAMES if is_gpus else ()
 
 

@@ -11,6 +11,7 @@ from ctk.doctor.checks.device_nodes import (
     check_uvm_nodes,
 )
 from ctk.doctor.checks.device_numbers import check_imex_channels, check_major_current, check_mig_caps
+from ctk.doctor.checks.device_others import check_dri, check_mig_control, check_stray
 from ctk.doctor.model import CRITICAL, HIGH, INSTALL, LOW, MEDIUM, TRIAGE, Check, Command, Remedy
 
 GROUP = "Device nodes"
@@ -252,5 +253,59 @@ DEVICE_CHECKS: tuple[Check, ...] = (
             ),
         ),
         fix="safe",
+    ),
+    Check(
+        id="device.stray-nodes",
+        title="no node exists for a GPU that is gone",
+        group=GROUP,
+        layer="L4",
+        severity=LOW,
+        evaluate=check_stray,
+        reads="Device Minor in /proc/driver/nvidia/gpus/*/information, the names /dev/nvidia<minor>",
+        rule="tell nodes whose number no GPU of the driver has",
+        source=MODPROBE,
+        needs=("device.gpu-nodes",),
+        explains=("--device=/dev/nvidia3 is refused, or names the wrong GPU",),
+        remedy=Remedy("Remove them", (Command("rm /dev/nvidia3 # the one that is told"),)),
+        fix="safe",
+    ),
+    Check(
+        id="device.mig-control",
+        title="MIG config and monitor nodes exist for containers that manage MIG",
+        group=GROUP,
+        layer="L4",
+        severity=MEDIUM,
+        evaluate=check_mig_control,
+        reads="mig/config and mig/monitor below /proc/driver/nvidia/capabilities, lstat of their nodes",
+        rule="warn when one is missing while a GPU is divided",
+        source="NVIDIA/nvidia-container-toolkit#1740; MIG user guide, device nodes",
+        needs=("device.mig-caps",),
+        explains=("Insufficient Permissions in an unprivileged device plugin with mixed MIG strategy",),
+        remedy=Remedy(
+            "Make them, and request management.nvidia.com/gpu=all of a management spec for such a container",
+            (
+                Command("nvidia-modprobe -f /proc/driver/nvidia/capabilities/mig/config"),
+                Command("nvidia-modprobe -f /proc/driver/nvidia/capabilities/mig/monitor"),
+            ),
+        ),
+        fix="safe",
+    ),
+    Check(
+        id="device.dri-nodes",
+        title="DRM nodes map to GPUs",
+        group=GROUP,
+        layer="L4",
+        severity=LOW,
+        evaluate=check_dri,
+        reads="/dev/dri, /sys/class/drm/*/device, /proc/modules",
+        rule="tell GPUs without a render node while nvidia_drm is loaded; skip on a host that computes alone",
+        source="kernel, Documentation/gpu/drm-uapi.rst; NVIDIA/nvidia-container-toolkit#46",
+        needs=("driver.modeset-drm",),
+        explains=("failed to stat CDI host device /dev/dri/card1: no such file or directory",),
+        remedy=Remedy(
+            "Load the module with modeset where graphics are wanted",
+            (Command("echo options nvidia-drm modeset=1 > /etc/modprobe.d/nvidia-drm.conf"),),
+        ),
+        fix="manual",
     ),
 )

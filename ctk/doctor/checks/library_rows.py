@@ -8,6 +8,7 @@ from ctk.doctor.checks.libraries import (
     reinstall,
 )
 from ctk.doctor.checks.library_versions import (
+    check_capabilities,
     check_compat,
     check_multiple_folders,
     check_stubs,
@@ -137,6 +138,32 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         needs=("lib.core",),
         explains=("CUDA error 804: forward compatibility was attempted on non supported HW", "CUDA error 803"),
         fix="safe",
+    ),
+    Check(
+        id="lib.capability-complete",
+        title="libraries for each driver capability exist on the host",
+        group=GROUP,
+        layer="L5",
+        severity=MEDIUM,
+        evaluate=check_capabilities,
+        reads="files lib*.so.<driver version> in the library folders; the table of capabilities",
+        rule="tell for which of utility, compute, video, graphics and ngx a library is not installed",
+        source="NVIDIA/libnvidia-container, src/nvc_info.c",
+        needs=("lib.core",),
+        explains=(
+            "NVENC is not available in a container",
+            "libnvcuvid.so.1: cannot open shared object file",
+            "Vulkan or OptiX finds no device",
+        ),
+        remedy=Remedy(
+            "Install the packages of the capabilities that containers ask for, in the driver's version",
+            (
+                Command("apt-get install libnvidia-encode-580-server libnvidia-decode-580-server # Ubuntu, video"),
+                Command("apt-get install libnvidia-gl-580-server # Ubuntu, graphics"),
+                Command("dnf install nvidia-driver-libs # Red Hat family"),
+            ),
+        ),
+        fix="manual",
     ),
     Check(
         id="lib.nvml-loadable",

@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
 CUDA = "libcuda.so.1"
 VARIABLE = "LD_LIBRARY_PATH"
-NEEDED = frozenset(
-    {
-        *("libnvidia-ml.so", "libnvidia-cfg.so", "libcuda.so", "libnvidia-opencl.so", "libnvidia-ptxjitcompiler.so"),
-        *("libnvidia-allocator.so", "libnvidia-encode.so", "libnvidia-opticalflow.so", "libnvcuvid.so"),
-        *("libnvidia-eglcore.so", "libnvidia-glcore.so", "libnvidia-tls.so", "libnvidia-glsi.so", "libnvidia-fbc.so"),
-        *("libnvidia-rtcore.so", "libnvoptix.so", "libGLX_nvidia.so", "libEGL_nvidia.so", "libGLESv2_nvidia.so"),
-        *("libGLESv1_CM_nvidia.so", "libnvidia-glvkspirv.so", "libnvidia-ngx.so"),
-    }
-)
-"""What every branch in use has for some capability (NVIDIA/libnvidia-container, src/nvc_info.c).
-
-One of these in another version alone is missing; what a branch has given up, or has a package of its own, is left over.
-"""
 HOME_USE = ("GeForce", "TITAN")
 """Boards that forward compatibility does not support (CUDA compatibility guide, error 804)."""
 
@@ -59,6 +46,8 @@ def check_version_suffix(snapshot: "Snapshot") -> Outcome:
         return skipped("no driver is loaded" if loaded is None else "no library carries the driver's version")
     fitting = {file.stem for file in versioned if file.version == loaded}
     strangers = [file for file in versioned if file.version != loaded]
+    from ctk.doctor.data.capability_libraries import NEEDED
+
     missing = sorted(({file.stem for file in strangers} - fitting) & NEEDED)
     if not fitting:
         return skipped("no library has the loaded module's version, which driver.version-mismatch judges")
@@ -99,6 +88,32 @@ def _judge_left_over(loaded: str, strangers: list[LibraryFile]) -> Outcome:
             ),
         ),
     )
+
+
+def check_capabilities(snapshot: "Snapshot") -> Outcome:
+    """What a container may ask of this host's driver; a server that computes has no need of the rest."""
+    loader = loader_to_judge(snapshot)
+    if isinstance(loader, Outcome):
+        return loader
+    if isinstance(loader.files, Unknown):
+        return unseen(loader.files)
+    loaded = loaded_version(snapshot)
+    if not isinstance(loaded, str):
+        return unseen(loaded) if isinstance(loaded, Unknown) else skipped("no driver is loaded")
+    from ctk.doctor.data.capability_libraries import CAPABILITY_LIBRARIES
+
+    there = {file.stem for file in loader.files if file.version == loaded and not is_aside(file.path)}
+    lacking = {name: [one for one in names if one not in there] for name, names in CAPABILITY_LIBRARIES}
+    whole = [name for name, missing in lacking.items() if not missing]
+    evidence = tuple(
+        Evidence(f"{name}: no {', '.join(missing[:4])}", "the library folders")
+        for name, missing in lacking.items()
+        if missing
+    )
+    if not evidence:
+        return passed(f"this host's driver can give containers {', '.join(whole)}")
+    parts = ", ".join(name for name, missing in lacking.items() if missing)
+    return noted(f"libraries for some capabilities are not installed, wholly or in part: {parts}", *evidence)
 
 
 def check_multiple_folders(snapshot: "Snapshot") -> Outcome:

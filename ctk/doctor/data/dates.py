@@ -1,6 +1,7 @@
 """The dated tables and how old they are, so that asking for their age imports none of them; a test keeps it in step."""
 
 TABLES: tuple[tuple[str, str], ...] = (
+    ("capability_libraries", "2026-09-01"),
     ("cdi_hooks", "2026-09-01"),
     ("cdi_versions", "2026-09-01"),
     ("cuda", "2026-09-01"),

@@ -278,7 +278,35 @@ IMEX_ROWS = [
     Row("device.imex-channels", "closed", CLOSED, "unknown"),
 ]
 
+CONTROL = tuple(make_node(f"/dev/nvidia-caps/nvidia-cap{minor}", 511, minor) for minor in (1, 2))
+RENDER = tuple(
+    make_node(f"/dev/dri/renderD{128 + index}", 226, 128 + index, address=address)
+    for index, address in enumerate((FIRST, SECOND))
+)
+MONITORED = (*INSTANCES, DriverCapability("mig/monitor", 2, 0o444))
+OTHER_ROWS = [
+    Row("device.stray-nodes", "none", make_snapshot(), "pass"),
+    Row("device.stray-nodes", "one", instead(make_node("/dev/nvidia7", minor=7)), "info", "1 device nodes"),
+    Row("device.stray-nodes", "no-numbers", make_snapshot(driver=make_driver(gpus=())), "skip"),
+    Row("device.stray-nodes", "list-closed", make_snapshot(driver=make_driver(gpus=DENIED)), "unknown"),
+    Row("device.stray-nodes", "closed", CLOSED, "unknown"),
+    Row("device.mig-control", "there", mig(*CAPS, *CONTROL, capabilities=MONITORED), "pass"),
+    Row("device.mig-control", "missing", mig(*CAPS, CONTROL[0], capabilities=MONITORED), "warn", "manage or watch MIG"),
+    Row("device.mig-control", "undivided", make_snapshot(), "skip"),
+    Row("device.mig-control", "folder-closed", mig(hidden("/dev/nvidia-caps")), "unknown"),
+    Row("device.mig-control", "list-closed", mig(capabilities=DENIED), "unknown"),
+    Row("device.mig-control", "closed", CLOSED, "unknown"),
+    Row("device.dri-nodes", "there", instead(*RENDER), "pass"),
+    Row("device.dri-nodes", "one-missing", instead(RENDER[0]), "info", "1 GPUs have no DRM node"),
+    Row("device.dri-nodes", "computing", make_snapshot(modules=make_modules(loaded=(make_loaded(),))), "skip"),
+    Row("device.dri-nodes", "modules-closed", make_snapshot(modules=DENIED), "unknown"),
+    Row("device.dri-nodes", "loaded-closed", make_snapshot(modules=make_modules(loaded=DENIED)), "unknown"),
+    Row("device.dri-nodes", "list-closed", make_snapshot(driver=make_driver(gpus=DENIED)), "unknown"),
+    Row("device.dri-nodes", "closed", CLOSED, "unknown"),
+]
+
 ROWS = (
+    *OTHER_ROWS,
     *GPU_ROWS,
     *UVM_ROWS,
     *PLACE_ROWS,
@@ -302,8 +330,9 @@ def test_check_says(row: Row) -> None:
         ("/dev/nvidia-uvm-tools", ("nvidia-uvm",), 1),
         ("/dev/nvidia-caps/nvidia-cap30", ("nvidia-caps",), 30),
         ("/dev/nvidia-caps-imex-channels/channel7", ("nvidia-caps-imex-channels",), 7),
-        ("/dev/nvidia-nvswitch3", ("nvidia-nvswitch",), None),
-        ("/dev/nvidia-nvlink", ("nvidia-nvlink",), None),
+        ("/dev/nvidia-nvswitch3", ("nvidia-nvswitch",), 3),
+        ("/dev/nvidia-nvswitchctl", ("nvidia-nvswitch",), 255),
+        ("/dev/nvidia-nvlink", ("nvidia-nvlink",), 0),
         ("/dev/nvidia-fs0", (), None),
         ("/dev/nvidia-vgpu1", (), None),
         ("/dev/nvidia" + "9" * 40, ("nvidia", "nvidia-frontend"), None),

@@ -4,6 +4,7 @@ import pytest
 
 from ctk.doctor.checks.libraries import is_driver_version
 from ctk.doctor.checks.library_rows import LIBRARY_CHECKS
+from ctk.doctor.data.capability_libraries import CAPABILITY_LIBRARIES
 from ctk.facts import Unknown
 from ctk.facts.driver import DriverTrace
 from ctk.facts.loader import CachedLibrary, CompatFolder, SearchFolder
@@ -193,6 +194,23 @@ VERSION_ROWS = [
     Row("lib.version-suffix", "closed", CLOSED, "unknown"),
 ]
 
+ALL_OF_THEM = tuple(make_file(f"{name}.{VERSION}") for _, names in CAPABILITY_LIBRARIES for name in names)
+CAPABILITY_ROWS = [
+    Row(
+        "lib.capability-complete",
+        "all",
+        with_loader(files=ALL_OF_THEM),
+        "pass",
+        "utility, compute, video, graphics, ngx",
+    ),
+    Row("lib.capability-complete", "some", make_snapshot(), "info", "video, graphics"),
+    Row("lib.capability-complete", "not-loaded", make_snapshot(driver=make_driver(version=None), **UNLOADED), "skip"),
+    Row("lib.capability-complete", "version-closed", make_snapshot(driver=DENIED, modules=DENIED), "unknown"),
+    Row("lib.capability-complete", "folders-closed", with_loader(files=DENIED), "unknown"),
+    Row("lib.capability-complete", "closed", CLOSED, "unknown"),
+    Row("lib.capability-complete", "container", CONTAINER, "skip"),
+]
+
 SECOND_CUDA = make_cached(path="/opt/lib/libcuda.so.1", real_path=f"/opt/lib/libcuda.so.{OLD}")
 FOLDER_ROWS = [
     Row("lib.multiple-dirs", "one", make_snapshot(), "pass"),
@@ -281,6 +299,7 @@ ROWS = (
     *CORE_ROWS,
     *CHAIN_ROWS,
     *VERSION_ROWS,
+    *CAPABILITY_ROWS,
     *FOLDER_ROWS,
     *STUB_ROWS,
     *COMPAT_ROWS,
