@@ -8,7 +8,7 @@ import stat
 
 from ctk.inject.faults import InjectFault, fault_of
 from ctk.inject.options import Options
-from ctk.inject.rootfs import Rootfs, entry_status, refuse_kernel_file_system, split_path, temporary_name
+from ctk.inject.rootfs import Rootfs, entry_status, split_path, temporary_name
 
 TYPE_CHECKING = False  # as in ctk.inject.options
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_link(rootfs: Rootfs, target: str, link: str, warn: Warn) -> None:
             return
         if kind == stat.S_IFDIR:
             raise InjectFault(f"cannot make the link {link} -> {target}: a folder is in its place")
-        refuse_kernel_file_system(folder, f"make the link {link}")
+        rootfs.refuse_foreign_place(folder, parent, f"make the link {link}")
         if not _replace(folder, name, target):
             warn(f"the link {link} -> {target} is left out: a file is mounted in its place")
         elif found and kind == stat.S_IFREG and found.st_size:

@@ -7,7 +7,7 @@ import stat
 
 from ctk.inject.faults import PERMISSION, cause_of, fault_of
 from ctk.inject.options import Options, UsageFault
-from ctk.inject.rootfs import Rootfs, refuse_kernel_file_system
+from ctk.inject.rootfs import Rootfs
 
 TYPE_CHECKING = False  # as in ctk.inject.options
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _set_mode(rootfs: Rootfs, path: str, mode: int) -> str:
             return "it is a link"
         if stat.S_IMODE(status.st_mode) == mode:
             return ""
-        refuse_kernel_file_system(descriptor, f"set the mode of {path}")
+        rootfs.refuse_foreign_place(descriptor, path, f"set the mode of {path}")
         if status.st_dev == os.stat("/dev").st_dev:
             return "it belongs to the host's /dev"
         os.chmod(f"/proc/self/fd/{descriptor}", mode)

@@ -10,7 +10,7 @@ import os
 import posixpath
 import stat
 
-from ctk.inject.faults import InjectFault, fault_of
+from ctk.inject.faults import InjectFault, Skipped, fault_of
 from ctk.inject.resolve import PATH_ONLY, choose_resolver
 from ctk.inject.syscalls import filesystem_type
 
@@ -57,12 +57,13 @@ class Descriptor:
 class Rootfs:
     """One container's root. path is the engine's, and trusted; what lies below is the image's, and is not."""
 
-    __slots__ = ("_resolve", "descriptor", "path")
+    __slots__ = ("_mount", "_resolve", "descriptor", "path")
 
     def __init__(self, path: str, descriptor: int, resolve: Resolver) -> None:
         self.path = path
         self.descriptor = descriptor
         self._resolve = resolve
+        self._mount = mount_number(descriptor)
 
     def __enter__(self) -> Rootfs:
         return self
@@ -105,7 +106,7 @@ class Rootfs:
         except FileNotFoundError:
             parent, name = split_path(path)
         with self.make_folder(parent, mode) as folder:
-            refuse_kernel_file_system(folder, f"write {path}")
+            self.refuse_foreign_place(folder, parent, f"make {path}")
             _make_if_missing(folder, name, mode)
             return Descriptor(os.open(name, PATH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder))
 
@@ -138,18 +139,46 @@ class Rootfs:
             with self.make_folder(parent) as folder:
                 if has_content(folder, name, content, mode):
                     return False
-                refuse_kernel_file_system(folder, f"write {path}")
+                self.refuse_foreign_place(folder, parent, f"write {path}")
                 _replace(folder, name, content, mode)
         except OSError as error:
             raise fault_of(f"write {path}", error) from error
         return True
+
+    def refuse_foreign_place(self, descriptor: int, path: str, what: str) -> None:
+        """Nothing is changed in the kernel's own file systems, nor in a volume that only a link of the image leads to.
+
+        A volume may be the host's, and the container's user another one than root; so it counts only if it is mounted
+        on the path itself.
+        """
+        refuse_kernel_file_system(descriptor, what)
+        mount = mount_number(descriptor)
+        if mount != self._mount and mount not in self._mounts_on(path):
+            raise Skipped(f"cannot {what}: a link in the image leads into a volume, {self.location(descriptor)}")
+
+    def _mounts_on(self, path: str) -> list[int]:
+        """The mounts that a path goes through by its name, up to the first link."""
+        folder, mounts, opened = self.descriptor, [], []
+        try:
+            for name in posixpath.normpath("/" + path.lstrip("/")).split("/")[1:]:
+                folder = os.open(name or ".", PATH_ONLY | os.O_NOFOLLOW, dir_fd=folder)
+                opened.append(folder)
+                mounts.append(mount_number(folder))
+        except OSError:  # a link, or gone by now: what lies behind it counts for nothing
+            return mounts
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+        return mounts
 
     def remove(self, path: str) -> None:
         """Take a file or link away; one that is not there is fine."""
         parent, name = split_path(path)
         try:
             with self.find_folder(parent) as folder:
-                os.unlink(name, dir_fd=folder)
+                if entry_status(folder, name) is not None:
+                    self.refuse_foreign_place(folder, parent, f"remove {path}")
+                    os.unlink(name, dir_fd=folder)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -189,6 +218,15 @@ def entry_status(folder: int, name: str) -> os.stat_result | None:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
+
+
+def mount_number(descriptor: int) -> int:
+    """Which mount a file is seen through: proc(5), fdinfo."""
+    with Descriptor(os.open(f"/proc/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)) as information:
+        for line in os.read(information, 4096).splitlines():
+            if line.startswith(b"mnt_id:"):
+                return int(line[7:])
+    raise InjectFault("cannot tell mounts apart: /proc/self/fdinfo has no mnt_id")
 
 
 def reopen(descriptor: int, flags: int) -> Descriptor:

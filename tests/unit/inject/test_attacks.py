@@ -358,3 +358,18 @@ def test_a_volume_is_not_written_by_ldconfig(prey: Prey, hostile_library: bytes)
     place = prey.container.folder_at("/volume")
     assert prey.attack(mounts=((str(volume), str(place), "", MS_BIND),)).code == 0
     assert (prey.container.root / "etc/ld.so.cache").stat().st_size
+
+
+@pytest.mark.parametrize("name", ["/usr", "/usr/lib", LIBRARIES, "/etc", "/etc/ld.so.conf.d", "/etc/nvidia", "/dev"])
+def test_a_link_into_a_volume_changes_nothing_in_it(prey: Prey, name: str, no_openat2: bool) -> None:
+    """The host's /etc, say, that the container's user may only read; the hook is root, and the image has the link."""
+    volume = prey.container.folder / "volume"
+    for path in ("ld.so.conf.d", "nvidia", "lib/x86_64-linux-gnu", "x86_64-linux-gnu", "dri"):
+        (volume / path).mkdir(parents=True, mode=0o700)
+    (volume / "ld.so.conf.d" / "00-compat-ctk.conf").write_text("the host's")
+    place = prey.container.folder_at("/volume")
+    prey.container.link(name, "/volume" if name != "/etc/ld.so.conf.d" else "/volume/ld.so.conf.d")
+    prey.fill()
+    ran = prey.attack(no_openat2=no_openat2, mounts=((str(volume), str(place), "", MS_BIND),))
+    assert ran.code == 0
+    assert "a link in the image leads into a volume" in ran.output
