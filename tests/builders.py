@@ -8,6 +8,7 @@ from ctk.facts.platform import Platform
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.system import System
 from ctk.facts.toolkit import ToolBinary
+from tests.cdi_builders import make_cdi
 from tests.driver_builders import (
     make_conditions,
     make_device_nodes,
@@ -118,6 +119,7 @@ def make_snapshot(**changes: object) -> Snapshot:
         "kubelet": None,
         "toolkit": make_tools(),
         "toolkit_setup": make_toolkit_setup(),
+        "cdi": make_cdi(),
         "packages": make_packages(),
         "rights": make_rights(),
         "kernel": make_kernel(),
