@@ -132,8 +132,10 @@ def _both_places(item: "EngineInstallation", flags: "list[EngineFlag]") -> tuple
 
 
 def _flag_remedy(item: "EngineInstallation", flag: "EngineFlag") -> Remedy:
+    is_packaged = flag.origin.startswith(("/usr/lib/", "/lib/"))
+    place = f"{flag.origin} (by a drop-in: systemctl edit {item.unit})" if is_packaged else flag.origin
     return Remedy(
-        f"Keep one of the two: take --{flag.name} out of {flag.origin}, or {member_of(flag.name)!r} out of "
+        f"Keep one of the two: take --{flag.name} out of {place}, or {member_of(flag.name)!r} out of "
         f"{item.config_path}; then restart Docker",
         (Command("systemctl daemon-reload"), restart_command(item)),
     )
