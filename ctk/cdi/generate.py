@@ -29,6 +29,11 @@ from ctk.facts.driver_root import DriverRoot
 __all__ = ["GenerateRequest", "Generated", "LeftOut", "generate"]
 
 NOTHING_WRITTEN = "Nothing was written."
+NEEDED_BY_CUDA = {
+    "/dev/nvidiactl": "not there, and nothing of the driver works without it: nvidia-modprobe -c 255",
+    "/dev/nvidia-uvm": "not there, and CUDA does not start without it: nvidia-modprobe -u -c 0",
+}
+"""Nodes whose lack is worth a warning: it shows in the container only, as an error that names neither."""
 
 
 def generate(facts: DriverRoot, request: GenerateRequest) -> Generated:
@@ -113,7 +118,8 @@ def _control_edits(facts: DriverRoot, request: GenerateRequest, left_out: list[L
         if not wants_node(path, request.wanted):
             left_out.append(LeftOut("node", path, "no wanted capability needs it"))
         elif node is None:
-            left_out.append(LeftOut("node", path, "not there"))
+            what = "control node" if path in NEEDED_BY_CUDA else "node"
+            left_out.append(LeftOut(what, path, NEEDED_BY_CUDA.get(path, "not there")))
         else:
             nodes.append(node)
     gids = () if request.has_flag(NO_ADDITIONAL_GIDS) else additional_gids(nodes)

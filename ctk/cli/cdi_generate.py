@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("yaml", "json")
 MODE = 0o644
-TOLD = ("device", "name", "order", "group", "annotation", "field")
+TOLD = ("device", "control node", "name", "order", "group", "annotation", "field")
 """What is worth a line without --verbose: a device that is missing or called otherwise than asked for."""
 
 

@@ -261,11 +261,15 @@ def test_json_holds_the_spec_or_the_file_and_what_was_left_out(host: HostFolder,
 def test_device_that_is_left_out_is_a_warning_and_the_rest_is_told_on_request(
     host: HostFolder, tree: DriverTree
 ) -> None:
-    host.path("/dev/nvidia1").unlink()
-    host.path("/dev/nvidia-uvm").unlink()
+    for name in ("nvidia1", "nvidia-uvm", "nvidia-modeset"):
+        host.path(f"/dev/{name}").unlink()
     told = [line for line in host.ctk("cdi", "generate").err.splitlines() if HOOK_WARNING not in line]
-    assert told == ["warning: left out: device 1: /dev/nvidia1 does not exist"]
-    assert "note: left out: node /dev/nvidia-uvm: not there" in host.ctk("cdi", "generate", "-v").err
+    uvm = "not there, and CUDA does not start without it: nvidia-modprobe -u -c 0"
+    assert told == [
+        "warning: left out: device 1: /dev/nvidia1 does not exist",
+        f"warning: left out: control node /dev/nvidia-uvm: {uvm}",
+    ]
+    assert "note: left out: node /dev/nvidia-modeset: not there" in host.ctk("cdi", "generate", "-v").err
 
 
 def test_hook_that_others_can_change_is_a_warning(tmp_path: Path) -> None:
@@ -302,6 +306,27 @@ def test_folder_that_may_not_be_written_leaves_the_old_file(
     assert answer.code == 3
     assert "permission denied" in answer.errors()[0]
     assert host.path(OUTPUT).read_text() == OLD
+
+
+FULL = "mount -t tmpfs -o size=4k none {folder} && cp {old} {file}"
+READ_ONLY = "mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mount", "words"), [(FULL, "no space left on device"), (READ_ONLY, "read-only file system")], ids=["full", "ro"]
+)
+def test_file_system_that_takes_nothing_keeps_the_old_file(
+    host: HostFolder, tree: DriverTree, mount: str, words: str
+) -> None:
+    """In a mount namespace of its own: the folder of specs is a full disk, or a read-only one."""
+    file, old = host.put(OUTPUT, OLD), host.put("/old.yaml", OLD)
+    command = f"{sys.executable} -m ctk --root {host.folder} cdi generate --output={OUTPUT}"
+    set_up = mount.format(folder=file.parent, file=file, old=old)
+    script = f"{set_up}; {command}; echo exit $?; cat {file}; ls {file.parent}"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert f"error: cannot write {file}: {words}" in done.stderr
+    assert done.stdout.splitlines() == ["exit 3", OLD.strip(), "nvidia.yaml"]
 
 
 @pytest.mark.long
