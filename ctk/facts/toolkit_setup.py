@@ -11,12 +11,16 @@ VALUE, UNKNOWN_KEY, SECURITY = "value", "unknown-key", "security"
 
 
 class ToolkitCopy(NamedTuple):
-    """One copy of the toolkit. kind: SYSTEM, OPERATOR (the GPU Operator's folder) or SNAP; programs: those there."""
+    """One copy of the toolkit. kind: SYSTEM, OPERATOR (the GPU Operator's folder) or SNAP; programs: those there.
+
+    no_exec: its file system is mounted so that no program of it can be started; None: only a running host tells.
+    """
 
     kind: str
     folder: str
     programs: tuple[str, ...]
     version: str | None | Unknown = None
+    no_exec: bool | None = None
 
 
 class ToolkitValue(NamedTuple):

@@ -1,5 +1,6 @@
 """How the toolkit is set up: its copies, configuration, hook files, refresh units; it judges none of them."""
 
+import os
 from collections.abc import Iterator
 
 from ctk.facts import Unknown
@@ -59,11 +60,17 @@ def collect_copies(host: Host) -> tuple[ToolkitCopy, ...] | Unknown:
             for folder in folders:
                 programs = tuple(name for name in PROGRAMS if host.exists(f"{folder}/{name}"))
                 if programs:
-                    found.setdefault(host.real_path(folder), ToolkitCopy(kind, folder, programs))
+                    copy = ToolkitCopy(kind, folder, programs, no_exec=_is_no_exec(host, folder))
+                    found.setdefault(host.real_path(folder), copy)
     except OSError as error:
         return unknown_from(error)
     copies = tuple(found.values())
     return tuple(_with_version(host, copy) for copy in copies) if len(copies) > 1 else copies
+
+
+def _is_no_exec(host: Host, folder: str) -> bool | None:
+    """The mount's option, which a tree of files does not have."""
+    return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC) if host.is_live else None
 
 
 def _with_version(host: Host, copy: ToolkitCopy) -> ToolkitCopy:

@@ -130,6 +130,13 @@ def check_binaries(snapshot: "Snapshot") -> Outcome:
                 Evidence(fault, str(tool.path)),
                 remedy=Remedy("Install its package again", (again,)),
             )
+    closed = _find_no_exec(snapshot)
+    if closed is not None:
+        return failed(
+            f"no program in {closed.folder} can be run: its file system is mounted noexec",
+            Evidence("noexec", closed.folder),
+            remedy=Remedy("Mount it so that programs run", (Command(f"findmnt --target {closed.folder}"),)),
+        )
     hidden = next(
         (fact for tool in tools for fact in (tool.executable, tool.machine) if isinstance(fact, Unknown)), None
     )
@@ -142,6 +149,12 @@ def check_binaries(snapshot: "Snapshot") -> Outcome:
             Evidence("not there", f"{CDI_HOOK}, {TOOL}"),
         )
     return passed(f"{len(tools)} programs are there and can be run")
+
+
+def _find_no_exec(snapshot: "Snapshot") -> "ToolkitCopy | None":
+    setup = snapshot.toolkit_setup
+    copies = () if isinstance(setup, Unknown) or isinstance(setup.copies, Unknown) else setup.copies
+    return next((copy for copy in copies if copy.no_exec is True), None)
 
 
 def _package_of(program: str) -> str:

@@ -45,8 +45,9 @@ TOOLKIT_CHECKS = (
         layer="L7",
         severity=CRITICAL,
         evaluate=check_binaries,
-        reads="mode and ELF machine of each program, the machine's own",
-        rule="fail when one is not executable or is for another machine; warn when no program for CDI hooks is there",
+        reads="mode and ELF machine of each program, the machine's own, the mount options of the folders",
+        rule="fail when one is not executable, is for another machine or lies on a noexec mount; warn when no program "
+        "for CDI hooks is there",
         source="NVIDIA's container toolkit, packaging; elf(5)",
         needs=("toolkit.installed",),
         explains=("exec format error", "fork/exec /usr/bin/nvidia-container-runtime: permission denied"),

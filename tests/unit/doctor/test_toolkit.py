@@ -113,6 +113,7 @@ ROWS = [
     Row("toolkit.binaries", "good", make_snapshot(), "pass", "5 programs"),
     Row("toolkit.binaries", "no-bit", make_snapshot(toolkit=make_tools(executable=False)), "fail", "not executable"),
     Row("toolkit.binaries", "arm", make_snapshot(toolkit=make_tools(machine="aarch64")), "fail", "it is for aarch64"),
+    Row("toolkit.binaries", "noexec", setup(copies=(make_copy(no_exec=True),)), "fail", "mounted noexec"),
     Row("toolkit.binaries", "32-bit", make_snapshot(toolkit=make_tools(machine="i386")), "pass"),
     Row("toolkit.binaries", "scripts", make_snapshot(toolkit=make_tools(machine=None)), "pass"),
     Row("toolkit.binaries", "not-read", make_snapshot(toolkit=make_tools(machine=DENIED)), "unknown"),
