@@ -6,7 +6,7 @@ and yes/no without quotes taken for text, keys in any case. What only surprises 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ctk.cdi.nodes import NODE_LIMIT, Node, parse_document
 from ctk.cdi.scalars import BOOLEAN, NULL, NUMBER, PLAIN, PLAIN_TEXT_BEGINNINGS, STRING, TEXT, resolve_plain
@@ -205,10 +205,11 @@ def _pairs(reading: _Reading, node: Node, place: Place) -> list[tuple[str, Node,
                 reading.fault(mapping, place, f"here must be a mapping, and not {_name_of(mapping)}", part=part)
             continue
         for key, value in mapping.value if reading.count(len(mapping.value) + 1) else ():
-            name = _read_text(reading, key, place) if key.id == "scalar" else ""
             if key.id != "scalar":
                 reading.fault(key, place, f"a key must be text, and not {_name_of(key)}")
-            elif name == "<<" and key.tag == PLAIN:
+                continue
+            name = _read_text(reading, key, place)
+            if name == "<<" and key.tag == PLAIN:
                 pending += value.value if value.id == "sequence" else (value,)
             elif name in found:
                 reading.fault(key, (place, name), f"{name} stands here twice", part=TEXT_PART)
@@ -217,16 +218,19 @@ def _pairs(reading: _Reading, node: Node, place: Place) -> list[tuple[str, Node,
     return list(found.values())
 
 
-class _Shape(NamedTuple):
+class _Shape:
     """How a mapping becomes a record: its keys with the record's fields and readers, and values for what must be."""
 
-    kind: type
-    fields: dict[str, tuple[str, Read]]
-    required: tuple[tuple[str, object], ...] = ()
+    def __init__(
+        self, kind: type, fields: dict[str, tuple[str, Read]], required: tuple[tuple[str, object], ...] = ()
+    ) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.required = dict(required)
 
     def read(self, reading: _Reading, node: Node, place: Place) -> Any:
-        values = dict(self.required)
-        required = frozenset(values)
+        required = self.required
+        values = required.copy()
         for key, key_node, value_node in _pairs(reading, node, place):
             row = self.fields.get(key) or self._other_case(reading, key, key_node, place)
             if row is None:
