@@ -117,9 +117,12 @@ class FakeHost(LocalHost):
         return FOLDER[0] if self._holds_nodes(path) else super()._mode(path)
 
     def _place(self, path: str, *, follow_last: bool = True) -> str:
+        self._check_denied(path)
+        return super()._place(path, follow_last=follow_last)
+
+    def _check_denied(self, path: str) -> None:
         if any(path == denied or path.startswith(f"{denied}/") for denied in self._denied):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        return super()._place(path, follow_last=follow_last)
 
     def _below(self, path: str) -> str:
         """The path on the host with its links resolved."""
@@ -164,27 +167,35 @@ def _has_tree(folder: Path) -> bool:
 def build_host(name: str, target: Path) -> tuple[FakeHost, Rows]:
     """The host below target, which is made: its base's tree, then its own. Also its rows."""
     rows = _lay_out(name, target)
-    cached = rows.get("ld_cache")
-    if cached is not None and not (target / "etc/ld.so.cache").exists() and "/etc/ld.so.cache" not in rows["removed"]:
-        flags = {32: 0x0003, 64: 0x0303}
-        entries = [(row["name"], row["path"], flags[row.get("bits", 64)]) for row in cached]
-        (target / "etc/ld.so.cache").write_bytes(make_ld_cache(*entries))
+    cache = cached_libraries(rows)
+    if cache is not None and not (target / "etc/ld.so.cache").exists():
+        (target / "etc/ld.so.cache").write_bytes(cache)
     return FakeHost(str(target), rows), rows
+
+
+def cached_libraries(rows: Rows) -> bytes | None:
+    """The loader's cache that the rows name; None: they name none, or take it away."""
+    cached = rows.get("ld_cache")
+    if cached is None or "/etc/ld.so.cache" in rows["removed"]:
+        return None
+    flags = {32: 0x0003, 64: 0x0303}
+    return make_ld_cache(*((row["name"], row["path"], flags[row.get("bits", 64)]) for row in cached))
 
 
 def _lay_out(name: str, target: Path) -> Rows:
     folder = HOSTS / name
-    own = _read_rows(folder / "host.toml")
+    own = read_rows(folder / "host.toml")
     base = _lay_out(own["base"], target) if "base" in own else {}
     for path in own.get("remove", ()):
         _remove(target / path.lstrip("/"))
     if (folder / "rootfs").is_dir():
         _copy_tree(folder / "rootfs", target)
     target.mkdir(exist_ok=True, parents=True)
-    return _merge(base, own)
+    return merge_rows(base, own)
 
 
-def _read_rows(path: Path) -> Rows:
+def read_rows(path: Path) -> Rows:
+    """A host.toml; nothing where there is none."""
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
@@ -218,7 +229,7 @@ def _copy_file(entry: "os.DirEntry[str]", copy: Path) -> None:
     os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _merge(base: Rows, own: Rows) -> Rows:
+def merge_rows(base: Rows, own: Rows) -> Rows:
     """Rows of one list follow each other, without what was removed; a later row of the same path or argv wins."""
     removed = tuple(own.get("remove", ()))
     merged = {**base, **own, "removed": (*base.get("removed", ()), *removed)}
@@ -235,6 +246,11 @@ def _is_removed(path: str, removed: tuple[str, ...]) -> bool:
 def snapshot_of(name: str, target: Path) -> Snapshot:
     """Everything that is collected of the host, NVML's answers from its rows."""
     host, rows = build_host(name, target)
+    return snapshot_of_host(host, rows)
+
+
+def snapshot_of_host(host: FakeHost, rows: Rows) -> Snapshot:
+    """The same, of a host that was made."""
     snapshot = collect(host, nvml_seconds=None)
     if isinstance(snapshot.observer, Observer):
         observer = dataclasses.replace(snapshot.observer, user_id=rows.get("user", 0))

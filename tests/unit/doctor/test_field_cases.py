@@ -31,7 +31,7 @@ from tests.driver_builders import (
     make_modules,
     make_pci,
 )
-from tests.fake_host import snapshot_of
+from tests.memory_host import snapshot_in_memory
 from tests.nvml_builders import make_nvml, make_nvml_gpu, make_service, make_services
 
 CHECKS = select_checks(ALL_CHECKS)
@@ -42,7 +42,7 @@ def judged(snapshot: Snapshot) -> Report:
 
 
 def of_host(name: str, folder: Path) -> Report:
-    return judged(snapshot_of(name, folder / "host"))
+    return judged(snapshot_in_memory(name, folder / "host"))
 
 
 def finding(report: Report, identity: str, subject: str = "") -> Finding:

@@ -14,7 +14,8 @@ from ctk.doctor.report import Report, judge
 from ctk.doctor.run import run_checks, select_checks
 from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.conftest import GoldenCheck
-from tests.fake_host import HOSTS, names_of_hosts, snapshot_of
+from tests.fake_host import HOSTS, names_of_hosts
+from tests.memory_host import snapshot_in_memory
 
 NAMES = names_of_hosts()
 JUDGED = [name for name in NAMES if (HOSTS / name / "host.toml").is_file()]
@@ -33,7 +34,7 @@ def write_expectation(report: Report) -> str:
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
-    snapshot = snapshot_of(request.param, tmp_path / "host")
+    snapshot = snapshot_in_memory(request.param, tmp_path / "host")
     assert_parts_suffice(snapshot)
     return judge(snapshot, select_checks(ALL_CHECKS, profile=profile_of(request.param)), ALL_CHECKS)
 
