@@ -100,7 +100,7 @@ class Driver:
     firmware_search: tuple[str, ...] = ()  # the folders the kernel looks in, in order
     traces: tuple[DriverTrace, ...] | Unknown = ()
     packages: tuple[DriverPackage, ...] | None | Unknown = None  # None: not asked, NVIDIA's installer was not here
-    udev_rules: tuple[str, ...] | Unknown = ()  # files that name NVIDIA; such a rule may make the device nodes at boot
+    udev_rules: tuple[str, ...] | Unknown = ()  # files of rules that have the device nodes made at boot
     modprobe_path: str | None | Unknown = None  # nvidia-modprobe
     modprobe_setuid: bool | Unknown = False
 

@@ -12,9 +12,9 @@ from ctk.host.driver_files import (
     collect_firmware,
     collect_libraries,
     collect_modprobe,
+    collect_node_rules,
     collect_root_libraries,
     collect_traces,
-    collect_udev_rules,
     firmware_search,
 )
 from ctk.host.driver_packages import UNINSTALLER, collect_packages
@@ -50,7 +50,7 @@ def collect_driver(host: Host, release: str | None | Unknown) -> Driver:
         firmware_search=search,
         traces=collect_traces(host),
         packages=collect_packages(host) if try_exists(host, UNINSTALLER) is True else None,
-        udev_rules=collect_udev_rules(host),
+        udev_rules=collect_node_rules(host),
         modprobe_path=setuid_path,
         modprobe_setuid=setuid,
     )

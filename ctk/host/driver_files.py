@@ -29,6 +29,7 @@ LIBRARY_FOLDERS = (
 """Where distributions and NVIDIA's installer put 64-bit libraries; driver roots elsewhere are traces."""
 LIBRARY = re.compile(r"(libnvidia-ml\.so|libcuda\.so)\.(\d+\.\d+(?:\.\d+)*)")
 UDEV_FOLDERS = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d")
+NODE_MAKERS = ("nvidia-modprobe", "nvidia-smi", "nvidia-persistenced", "mknod")
 CONTAINER_ROOT = "/run/nvidia/driver"
 FIRMWARE_PARAMETER = "/sys/module/firmware_class/parameters/path"
 FIRMWARE_ROOT = "/lib/firmware"
@@ -141,6 +142,15 @@ def collect_udev_rules(host: Host) -> tuple[str, ...] | Unknown:
         return tuple(path for folder in UDEV_FOLDERS for path in host.glob(f"{folder}/*nvidia*.rules"))
     except OSError as error:
         return unknown_from(error)
+
+
+def collect_node_rules(host: Host) -> tuple[str, ...] | Unknown:
+    """Those of them that run a program which makes device nodes; others start a unit, or make links."""
+    paths = collect_udev_rules(host)
+    if isinstance(paths, Unknown):
+        return paths
+    texts = ((path, try_read_text(host, path)) for path in paths)
+    return tuple(path for path, text in texts if isinstance(text, str) and any(maker in text for maker in NODE_MAKERS))
 
 
 def collect_modprobe(host: Host) -> tuple[str | None | Unknown, bool | Unknown]:

@@ -9,6 +9,7 @@ from ctk.doctor.checks.device_nodes import CONTROL, MODESET, UVM, UVM_TOOLS, dri
 from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
 from ctk.facts import Unknown
 from ctk.facts.device_nodes import CAPABILITY_FOLDER, DeviceNode, DeviceNodes, OpenAttempt
+from ctk.facts.services import PERSISTENCE
 
 if TYPE_CHECKING:
     from ctk.facts.driver import Driver
@@ -21,7 +22,8 @@ BAD_RUNC = ((1, 1, 3), (1, 1, 7))
 OLD_SYSTEMD = 240
 """Before it systemd dropped the rule of a device whose /dev/char link is not there (systemd NEWS, 240)."""
 LINKING_MODPROBE, LINKING_BRANCH = (525, 105, 17), (515, 105, 1)
-"""The first that make the links together with the nodes (NVIDIA/nvidia-modprobe, the commits of these releases)."""
+"""The first nvidia-modprobe, and the first of an older branch, that makes the links together with the nodes; the
+persistence daemon uses the same code (NVIDIA/nvidia-modprobe, the commits of these releases)."""
 PARAMETERS = "/proc/driver/nvidia/params"
 BLOCKED = Remedy(
     "Look at what stands between the caller and the device: its own control group, or a security module",
@@ -276,6 +278,12 @@ def check_links_persistent(snapshot: "Snapshot") -> Outcome:
         return passed("nvidia-modprobe makes the links with the nodes", Evidence("program", driver.modprobe_path))
     if isinstance(driver.modprobe_path, Unknown):
         return unseen(driver.modprobe_path)
+    services = snapshot.services
+    daemon = None if isinstance(services, Unknown) else services.find(PERSISTENCE)
+    if daemon is not None and makes_links and (daemon.running is True or daemon.enabled is True):
+        return passed("the persistence daemon makes the links with the nodes", Evidence("enabled", str(daemon.unit)))
+    if isinstance(services, Unknown):
+        return unseen(services)
     if user is None or _names_devices(snapshot):
         return skipped("no container here depends on the links")
     return warned(

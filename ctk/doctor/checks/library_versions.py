@@ -31,7 +31,7 @@ HOME_USE = ("GeForce", "TITAN")
 
 
 def check_version_suffix(snapshot: "Snapshot") -> Outcome:
-    """Containers get only the files whose names end in the loaded module's version."""
+    """Containers get only the files whose names end in the loaded module's version; other folders are another matter."""
     loader = loader_to_judge(snapshot)
     if isinstance(loader, Outcome):
         return loader
@@ -45,7 +45,8 @@ def check_version_suffix(snapshot: "Snapshot") -> Outcome:
     if loaded is None or not versioned:
         return skipped("no driver is loaded" if loaded is None else "no library carries the driver's version")
     fitting = {file.stem for file in versioned if file.version == loaded}
-    strangers = [file for file in versioned if file.version != loaded]
+    folders = {file.folder for file in versioned if file.version == loaded}
+    strangers = [file for file in versioned if file.version != loaded and file.folder in folders]
     from ctk.doctor.data.capability_libraries import NEEDED
 
     missing = sorted(({file.stem for file in strangers} - fitting) & NEEDED)

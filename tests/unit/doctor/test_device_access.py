@@ -16,6 +16,7 @@ from ctk.facts.driver import DriverParameter
 from ctk.facts.engines import EngineDaemon
 from ctk.facts.kernel_log import LogLine
 from ctk.facts.packages import Package, Packages
+from ctk.facts.services import PERSISTENCE
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.toolkit_setup import ToolkitConfig, ToolkitSetup, ToolkitValue
 from tests.builders import make_engine, make_kernel_log, make_kubelet, make_snapshot
@@ -29,6 +30,7 @@ from tests.driver_builders import (
     make_loaded,
     make_modules,
 )
+from tests.nvml_builders import make_service, make_services
 from tests.unit.doctor.tables import Row, assert_row, params
 from tests.unit.doctor.test_device import ROWS as NODE_ROWS
 
@@ -193,7 +195,14 @@ def old_tool() -> Snapshot:
     return replace(no_tool("systemd", "/usr/bin/nvidia-modprobe"), modules=modules)
 
 
+def with_daemon(services: object) -> Snapshot:
+    return replace(no_tool("systemd"), services=services)  # type: ignore[arg-type] # Unknown or the record
+
+
+DAEMON = make_services(make_service(PERSISTENCE, unit="nvidia-persistenced.service"))
 PERSISTENT_ROWS = [
+    Row("device.char-symlinks-persistent", "daemon", with_daemon(DAEMON), "pass", "persistence daemon"),
+    Row("device.char-symlinks-persistent", "services-closed", with_daemon(DENIED), "unknown"),
     Row("device.char-symlinks-persistent", "old-tool", old_tool(), "warn"),
     Row("device.char-symlinks-persistent", "no-maker", no_tool("systemd"), "warn", "nothing makes the links"),
     Row("device.char-symlinks-persistent", "nobody-needs-them", no_tool("cgroupfs"), "skip"),
