@@ -31,7 +31,7 @@ HOME_USE = ("GeForce", "TITAN")
 
 
 def check_version_suffix(snapshot: "Snapshot") -> Outcome:
-    """Containers get only the files whose names end in the loaded module's version; other folders are another matter."""
+    """Containers get only files whose names end in the loaded module's version; other folders are another matter."""
     loader = loader_to_judge(snapshot)
     if isinstance(loader, Outcome):
         return loader
