@@ -185,11 +185,21 @@ def _names(choice: Choice, strategies: Iterable[str], left_out: list[LeftOut]) -
             yield choice.index
         elif strategy == TYPE_INDEX:
             yield f"{'gpu' if choice.mig is None else 'mig'}{choice.index}"
-        elif strategy == UUID and isinstance(choice.uuid, str):
+        elif strategy == UUID and isinstance(choice.uuid, str) and _can_be_a_name(choice.uuid):
             yield choice.uuid
         elif strategy == UUID:
             reason = "NVML was not asked, and the driver does not tell the UUID otherwise"
+            if isinstance(choice.uuid, str):  # as drivers before 470 write those of MIG devices
+                reason = f"CDI allows no {choice.uuid!r}"
             left_out.append(LeftOut("name", choice.index, f"no name by UUID: {reason}"))
+
+
+def _can_be_a_name(uuid: str) -> bool:
+    """By the rules of CDI for a device's name."""
+    letters = uuid
+    for mark in "_-.:":
+        letters = letters.replace(mark, "")
+    return letters.isascii() and letters.isalnum() and uuid[-1].isalnum()
 
 
 def _device_edits(

@@ -49,6 +49,15 @@ def test_names(tree: DriverTree, strategies: tuple[str, ...], expected: list[str
     assert names(tree.generate(name_strategies=strategies)) == expected
 
 
+def test_uuid_of_an_old_driver_is_no_name_that_cdi_allows(tree: DriverTree) -> None:
+    slots = tree.gpus[1]["mig_slots"]["value"]
+    assert isinstance(slots, list)
+    slots[0]["uuid"] = "MIG-GPU-1/1/0"
+    generated = tree.generate()
+    assert {"1:0", "1:2", "MIG-1-2"} <= set(names(generated))
+    assert LeftOut("name", "1:0", "no name by UUID: CDI allows no 'MIG-GPU-1/1/0'") in generated.left_out
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [

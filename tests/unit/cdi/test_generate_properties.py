@@ -39,7 +39,7 @@ def records() -> st.SearchStrategy[DriverRoot]:
         index=st.integers(0, 2),
         gpu_instance=st.integers(0, 3),
         compute_instance=st.just(0),
-        uuid=st.sampled_from(["MIG-a", "MIG-b", None, REASON]),
+        uuid=st.sampled_from(["MIG-a", "MIG-b", "MIG-GPU-a/7/0", None, REASON]),
         gpu_cap=caps,
         compute_cap=caps,
         graphics=st.booleans(),
