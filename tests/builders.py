@@ -135,5 +135,6 @@ def make_snapshot(**changes: object) -> Snapshot:
         "suppressions": None,
         "observer": make_observer(),
         "kernel_log": make_kernel_log(),
+        "other_engines": (),
     }
     return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name

@@ -66,5 +66,6 @@ class Snapshot:
     toolkit_setup: ToolkitSetup | Unknown = NOT_COLLECTED
     cdi: Cdi | Unknown = NOT_COLLECTED
     cgroups: Cgroups | Unknown = NOT_COLLECTED
+    other_engines: tuple[str, ...] | Unknown = NOT_COLLECTED  # Apptainer, Enroot, LXC …: paths of their programs
     packages: Packages | None | Unknown = NOT_COLLECTED  # None: neither dpkg nor rpm keeps this host's packages
     rights: Rights | Unknown = NOT_COLLECTED

@@ -22,6 +22,7 @@ from ctk.host.loader import collect_loader
 from ctk.host.modules import collect_modules
 from ctk.host.nvml_watch import DEADLINE_SECONDS, collect_nvml
 from ctk.host.observer import collect_observer
+from ctk.host.other_engines import collect_other_engines
 from ctk.host.packages import collect_packages
 from ctk.host.pci import collect_pci
 from ctk.host.platform import collect_platform
@@ -82,6 +83,7 @@ def collect(
         driver=part("driver", lambda: collect_driver(host, system.kernel)),
         device_nodes=(nodes := part("device_nodes cgroups", lambda: collect_device_nodes(host, probe=probe))),
         cgroups=part("cgroups", lambda: collect_cgroups(host, nodes)),
+        other_engines=part("other_engines", lambda: collect_other_engines(host)),
         loader=part("loader", lambda: collect_loader(host)),
         conditions=part("conditions", lambda: collect_conditions(host)),
         platform=part("platform", lambda: collect_platform(host, system, pci)),

@@ -305,7 +305,7 @@ def check_reload_happened(snapshot: "Snapshot") -> Outcome:
 def _tell_reload(reload: ManagerReload, hit: list[ContainerScope]) -> Outcome:
     who = f", asked by {reload.requester}" if reload.requester else ""
     return failed(
-        f"systemd reloaded at {reload.at}{who}: {len(hit)} containers that were running have most likely lost their GPUs",
+        f"systemd reloaded at {reload.at}{who}: {len(hit)} containers that ran then have most likely lost their GPUs",
         Evidence(f"reload at {reload.at}{who}", "journal, systemd[1]"),
         *(_container_evidence(scope) for scope in hit[:SHOWN]),
     )

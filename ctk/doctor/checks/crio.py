@@ -130,6 +130,13 @@ def _judge_missing(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
         return unseen(unknown)
     if not isinstance(specs, Unknown) and specs:
         return noted("no runtime of NVIDIA's is registered; CDI serves the GPUs", Evidence("CDI spec", specs[0].path))
+    hooks = snapshot.toolkit_setup if isinstance(snapshot.toolkit_setup, Unknown) else snapshot.toolkit_setup.hooks
+    if isinstance(hooks, Unknown):
+        return unseen(hooks)
+    if hooks:
+        return noted(
+            "no runtime of NVIDIA's is registered; a hook file serves the GPUs", Evidence("hook", hooks[0].file)
+        )
     return failed(
         "no runtime of NVIDIA's is registered: pods that ask for the handler nvidia do not start",
         config_evidence(item, "no crio.runtime.runtimes.nvidia"),

@@ -16,7 +16,7 @@ from ctk.doctor.checks.engine_applies import (
     restart_command,
     visible_specs,
 )
-from ctk.doctor.checks.toolkit_applies import RUNTIMES, find_tool, without_toolkit
+from ctk.doctor.checks.toolkit_applies import RUNTIMES, engines_of, find_tool, without_toolkit
 from ctk.doctor.model import (
     CRITICAL,
     Command,
@@ -93,6 +93,9 @@ def _judge_missing(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     others = others_with_runtime(snapshot, item)
     if others:
         return noted(f"NVIDIA's runtime is registered with {others}, not with this one")
+    by_podman = _served_by_podman(snapshot)
+    if by_podman is not None:
+        return noted("no runtime of NVIDIA's is registered; Podman hands out the GPUs, by CDI", by_podman)
     if is_idle(item):
         return skipped("it does not run, and nothing starts it")
     unread = [entry for entry in item.unread if entry.reason == OTHER_FILE]
@@ -121,6 +124,15 @@ def _served_by_cdi(snapshot: "Snapshot", item: "EngineInstallation") -> Evidence
     if isinstance(specs, Unknown):
         return specs
     return Evidence("CDI spec", specs[0].path) if specs else None
+
+
+def _served_by_podman(snapshot: "Snapshot") -> Evidence | None:
+    """Podman needs no runtime entry: a spec that it sees is enough."""
+    for item in engines_of(snapshot):
+        specs = visible_specs(snapshot, item) if item.engine == "podman" else ()
+        if isinstance(specs, tuple) and specs:
+            return Evidence("CDI spec", specs[0].path)
+    return None
 
 
 def _register_remedy(item: "EngineInstallation") -> Remedy:

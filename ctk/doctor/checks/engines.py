@@ -77,6 +77,12 @@ def _judge_none(snapshot: "Snapshot") -> Outcome:
     ]
     if not tools:
         return skipped("there is neither an engine nor a toolkit: nobody runs containers here")
+    others = snapshot.other_engines
+    if isinstance(others, Unknown):
+        return unseen(others)
+    if others:
+        names = ", ".join(path.rpartition("/")[2] for path in others)
+        return noted(f"{names} runs containers in ways of its own", *(Evidence("program", path) for path in others))
     return failed(
         "a toolkit is installed, but no container engine",
         *(Evidence("toolkit", str(tool.path)) for tool in tools),
@@ -91,7 +97,8 @@ def _names(items: "tuple[EngineInstallation, ...] | list[EngineInstallation]") -
 def _seen(item: "EngineInstallation") -> Evidence:
     version = f" {item.version}" if isinstance(item.version, str) else ""
     state = "runs" if item.running is True else "does not run"
-    return Evidence(f"{subject_of(item)}{version}, {state}", item.socket or str(item.binary))
+    users = f", used by {' and '.join(item.used_by)}" if item.used_by else ""
+    return Evidence(f"{subject_of(item)}{version}, {state}{users}", item.socket or str(item.binary))
 
 
 def check_podman_version(snapshot: "Snapshot") -> tuple[Outcome, ...]:
@@ -225,7 +232,7 @@ ANY_CHECKS: tuple[Check, ...] = (
         layer="L9",
         severity=HIGH,
         evaluate=check_any,
-        reads="every engine that was found: program, unit, process, socket",
+        reads="every engine that was found: program, unit, process, socket; Apptainer, Enroot, LXC and their like",
         rule="fail when a toolkit is installed and no engine, warn when none of them runs",
         source="leptonai/gpud",
         explains=("Cannot connect to the Docker daemon",),

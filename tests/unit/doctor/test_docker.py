@@ -25,6 +25,7 @@ from tests.engine_builders import (
     make_daemon,
     make_docker,
     make_files,
+    make_podman,
     make_runtime,
     no_runtimes,
 )
@@ -166,6 +167,13 @@ ROWS = [
         docker_host(engines=(make_docker(**BARE), make_containerd())),
         "info",
         "containerd",
+    ),
+    Row(
+        "runtime.docker.registered",
+        "podman",
+        docker_host(engines=(make_docker(**BARE), make_podman()), cdi=make_cdi()),
+        "info",
+        "Podman",
     ),
     Row("runtime.docker.registered", "at-rest", docker(**BARE, running=False, enabled=False), "skip", "does not run"),
     Row("runtime.docker.registered", "no-toolkit", bare(toolkit=no_tools()), "skip", "no toolkit"),
