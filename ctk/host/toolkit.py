@@ -33,7 +33,7 @@ def collect_toolkit(host: Host) -> tuple[ToolBinary, ...]:
 
 
 def _collect_tool(host: Host, name: str) -> ToolBinary:
-    path = find_program(host, (name,), (*TOOL_FOLDERS, *_own_folders(host, name)))
+    path = find_program(host, (name,), (*TOOL_FOLDERS, *own_folders(host, name)))
     if not isinstance(path, str):
         return ToolBinary(name=name, path=path, version=path, executable=False if path is None else path)
     executable = is_executable(host, path)
@@ -49,6 +49,6 @@ def _machine(host: Host, path: str) -> str | None | Unknown:
         return unknown_from(error)
 
 
-def _own_folders(host: Host, name: str) -> tuple[str, ...]:
+def own_folders(host: Host, name: str) -> tuple[str, ...]:
     """ctk's own programs lie beside the interpreter that runs it, and that folder is often in nobody's PATH."""
     return (os.path.dirname(sys.executable),) if host.is_live and name.startswith("ctk") else ()

@@ -8,6 +8,7 @@ from ctk.facts.toolkit_mode import ModeFacts, SpecKind
 from ctk.host import Host
 from ctk.host.programs import find_program
 from ctk.host.reading import try_read_text, unknown_from
+from ctk.host.toolkit import own_folders
 from ctk.host.toolkit_values import find_driver_library
 
 RUNTIME = "nvidia-container-runtime"
@@ -50,9 +51,15 @@ def collect_mode_facts(
         spec_folders=folders,
         specs=collect_spec_kinds(host, folders),
         default_kind=str(values[f"{RUNTIME}.modes.cdi.default-kind"]),
-        cdi_tool=find_program(host, ("nvidia-cdi-hook", str(values["nvidia-ctk.path"] or "nvidia-ctk"), "nvidia-ctk")),
+        cdi_tool=_find_cdi_tool(host, str(values["nvidia-ctk.path"])),
         engine_folders=collect_engine_folders(host),
     )
+
+
+def _find_cdi_tool(host: Host, configured: str) -> str | None | Unknown:
+    """The program that the hooks of CDI specs call; ctk has hooks of its own."""
+    named = (configured,) if configured else ()
+    return find_program(host, ("nvidia-cdi-hook", *named, "nvidia-ctk", "ctk"), own_folders(host, "ctk"))
 
 
 def _strings(value: object) -> tuple[str, ...]:
