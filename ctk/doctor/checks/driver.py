@@ -236,6 +236,7 @@ DRIVER_CHECKS: tuple[Check, ...] = (
             (
                 Command("dkms autoinstall -k $(uname -r)"),
                 Command("apt-get install linux-modules-nvidia-580-server-$(uname -r) # Ubuntu, instead of DKMS"),
+                Command("dnf upgrade 'kmod-nvidia*' # Red Hat family, where a repository has such packages"),
             ),
         ),
         fix="guarded",
