@@ -58,7 +58,9 @@ def check_oci_hook_duplicate(snapshot: "Snapshot") -> Outcome:
             other,
             remedy=_remove(first),
         )
-    return warned(f"{first.file} is a hook of the old kind for {names}", *evidence, remedy=_remove(first))
+    entries = [runtime.name for engine, runtime in toolkit_runtimes(snapshot) if engine in readers]
+    beside = f", in addition to the runtime {entries[0]}" if entries else ""
+    return warned(f"{first.file} is a hook of the old kind for {names}{beside}", *evidence, remedy=_remove(first))
 
 
 def _describe_hook(hook: "OciHook") -> Evidence:

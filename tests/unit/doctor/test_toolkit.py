@@ -249,6 +249,16 @@ ROWS = [
     ),
     Row(
         "toolkit.oci-hook-duplicate",
+        "crio-and-runtime",
+        make_snapshot(
+            engines=(make_engine(engine="crio", files=files(NVIDIA, "crun")),),
+            toolkit_setup=make_toolkit_setup(hooks=(make_hook(),)),
+        ),
+        "warn",
+        "in addition to the runtime nvidia",
+    ),
+    Row(
+        "toolkit.oci-hook-duplicate",
         "podman-and-spec",
         make_snapshot(engines=(PODMAN,), toolkit_setup=make_toolkit_setup(WITH_SPEC, hooks=(make_hook(),))),
         "fail",
