@@ -2,6 +2,7 @@
 
 import os
 
+from ctk.engines.reading import version_numbers
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineDaemon, EngineInstallation, EngineRuntime
 from ctk.host import Host
@@ -13,6 +14,8 @@ WANTED = ("wants", "requires")
 WANTING_FOLDERS = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system")
 """Where `systemctl enable` and packages put the links; generators make none for engines."""
 NVIDIA_KIND = "nvidia.com/"
+TELLS_DEVICES_SINCE = (28, 2)
+"""Docker Engine API 1.50: SystemInfo.DiscoveredDevices."""
 
 
 def add_daemon(host: Host, item: EngineInstallation, enabled: frozenset[str] | Unknown) -> EngineInstallation:
@@ -92,8 +95,9 @@ def collect_engine_daemon(host: Host, item: EngineInstallation) -> EngineDaemon 
 
 
 def make_daemon(info: DockerInfo) -> EngineDaemon:
-    """The answer as a fact; of the CDI devices only NVIDIA's."""
-    devices = info.cdi_devices
+    """The answer as a fact; of the CDI devices only NVIDIA's. An empty list is left out of it (measured on 28.5)."""
+    tells = (version_numbers(info.version) or (0, 0)) >= TELLS_DEVICES_SINCE
+    devices = () if info.cdi_devices is None and tells else info.cdi_devices
     return EngineDaemon(
         runtimes=tuple(EngineRuntime(name, path or None, None) for name, path in info.runtimes.items()),
         default_runtime=info.default_runtime,

@@ -255,6 +255,17 @@ def test_an_old_dockerd_says_nothing_of_cdi() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "devices"), [("28.5.2+dfsg4", ()), ("28.2.0", ()), ("28.1.1", None), ("26.1.5", None), ("dev", None)]
+)
+def test_a_dockerd_that_tells_its_devices_leaves_out_none(version: str, devices: tuple[str, ...] | None) -> None:
+    version: str, devices: tuple[str, ...] | None
+) -> None:
+    info = parse_docker_info(f'{{"ServerVersion": "{version}", "CDISpecDirs": ["/etc/cdi"]}}'.encode())
+    assert isinstance(info, DockerInfo)
+    assert make_daemon(info).cdi_devices == devices
+
+
+@pytest.mark.parametrize(
     ("body", "reason"),
     [(b"<html>", "the daemon's answer is not JSON"), (b"[]", "the daemon's answer is not an object")],
 )
