@@ -56,6 +56,7 @@ READ: dict[str, tuple[str, ...]] = {
     "lib.ldcache": ("loader",),
     "lib.core": ("loader",),
     "lib.nvml-loadable": ("nvml",),
+    "lib.daemon-environment": ("loader", "engines"),
     "cdi": ("cdi", "engines", "toolkit_setup", "packages"),
     "cdi.stale-devices": ("cdi", "engines", "toolkit_setup", "nvml"),
     "cdi.stale-mig": ("cdi", "engines", "toolkit_setup", "nvml"),

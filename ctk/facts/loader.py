@@ -73,6 +73,14 @@ class CompatFolder(NamedTuple):
     version: str | None
 
 
+class DaemonVariables(NamedTuple):
+    """The names, never the values, of variables in a running engine's environment that change what it loads or runs."""
+
+    engine: str
+    pid: int
+    names: tuple[str, ...] | Unknown
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loader:
     """The loader's view. cache None: there is no such file. glibc None: this system's programs use another C library.
@@ -86,3 +94,4 @@ class Loader:
     files: tuple[LibraryFile, ...] | Unknown = ()
     search: tuple[SearchFolder, ...] | Unknown = ()
     compat: tuple[CompatFolder, ...] | Unknown = ()
+    daemons: tuple[DaemonVariables, ...] | Unknown = ()  # of the system's engines that run

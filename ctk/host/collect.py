@@ -84,7 +84,7 @@ def collect(
         device_nodes=(nodes := part("device_nodes cgroups", lambda: collect_device_nodes(host, probe=probe))),
         cgroups=part("cgroups", lambda: collect_cgroups(host, nodes)),
         other_engines=part("other_engines", lambda: collect_other_engines(host)),
-        loader=part("loader", lambda: collect_loader(host)),
+        loader=part("loader", lambda: collect_loader(host, engines)),
         conditions=part("conditions", lambda: collect_conditions(host)),
         platform=part("platform", lambda: collect_platform(host, system, pci)),
         services=part("services", lambda: collect_services(host)),

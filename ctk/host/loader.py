@@ -4,7 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ctk.facts import Unknown
-from ctk.facts.loader import CachedLibrary, CompatFolder, LibraryFile, Loader, LoaderCache, SearchFolder
+from ctk.facts.engines import EngineInstallation
+from ctk.facts.loader import (
+    CachedLibrary,
+    CompatFolder,
+    DaemonVariables,
+    LibraryFile,
+    Loader,
+    LoaderCache,
+    SearchFolder,
+)
 from ctk.formats.ld_cache import LdCacheEntry, parse_ld_cache
 from ctk.host import Host
 from ctk.host.driver_files import LIBRARY_FOLDERS
@@ -37,12 +46,15 @@ COMPAT_FOLDERS = "/usr/local/cuda*/compat"
 COMPAT_LIBRARY = re.compile(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)*)")
 GLIBC_OF_TALOS = "/usr/local/glibc/usr/lib"
 """The system has another C library, and keeps glibc for the driver alone."""
+HARMFUL = ("LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES", "XDG_CONFIG_HOME")
+HARMFUL_PREFIX = "NVIDIA_"
+"""Inherited by every runtime and hook that the daemon starts: other libraries, devices, or configuration than meant."""
 INCLUDE_LIMIT = 8
 SEARCH_VARIABLE = "LD_LIBRARY_PATH"
 
 
-def collect_loader(host: Host) -> Loader:
-    """Never raises."""
+def collect_loader(host: Host, engines: tuple[EngineInstallation, ...] | Unknown = ()) -> Loader:
+    """Never raises. engines: those whose environment is looked at, if they run and are the system's own."""
     names = _FolderNames(host)
     cache = _collect_cache(host, names)
     return Loader(
@@ -52,6 +64,7 @@ def collect_loader(host: Host) -> Loader:
         files=_collect_files(host, names, cache),
         search=_collect_search(host),
         compat=_collect_compat(host),
+        daemons=engines if isinstance(engines, Unknown) else tuple(_collect_daemons(host, engines)),
     )
 
 
@@ -215,3 +228,24 @@ def _collect_compat(host: Host) -> tuple[CompatFolder, ...] | Unknown:
     except OSError as error:
         return unknown_from(error)
     return tuple(found.values())
+
+
+def parse_environment(data: bytes) -> tuple[str, ...]:
+    """The names that matter in /proc/PID/environ, in its order: proc_pid_environ(5)."""
+    names = (item.partition(b"=")[0].decode("utf-8", "replace") for item in data.split(b"\0"))
+    return tuple(dict.fromkeys(name for name in names if name in HARMFUL or name.startswith(HARMFUL_PREFIX)))
+
+
+def _collect_daemons(host: Host, engines: tuple[EngineInstallation, ...]) -> Iterator[DaemonVariables]:
+    """A snap's daemon has a library path of its own, and a user's has his configuration folder: both are as meant."""
+    for engine in engines:
+        if engine.pid is None or engine.user is not None or engine.installation in ("snap", "docker-snap", "microk8s"):
+            continue
+        path = f"/proc/{engine.pid}/environ"
+        try:
+            names: tuple[str, ...] | Unknown = parse_environment(host.read_bytes(path))
+        except ABSENT:
+            names = Unknown(f"no {path}")
+        except OSError as error:
+            names = unknown_from(error)
+        yield DaemonVariables(engine.engine, engine.pid, names)

@@ -103,8 +103,8 @@ def _judge_closed(nodes: DeviceNodes, closed: list[DeviceNode]) -> Outcome:
         remedy=Remedy(
             "Give the container the group, or let every user in by an option of the module",
             (
-                Command(f"docker run --group-add $(stat -c %g {path}) … # one container", needs_root=False),
-                Command("podman run --group-add keep-groups … # rootless Podman", needs_root=False),
+                Command(f"docker run --group-add $(stat -c %g {path}) IMAGE # one container", needs_root=False),
+                Command("podman run --group-add keep-groups IMAGE # rootless Podman", needs_root=False),
                 Command("echo options nvidia NVreg_DeviceFileMode=0666 > /etc/modprobe.d/nvidia-mode.conf # all"),
             ),
         ),

@@ -1,5 +1,6 @@
 """The rows of the checks of user-space libraries; what they say is decided beside it."""
 
+from ctk.doctor.checks.daemon_environment import check_daemon_environment
 from ctk.doctor.checks.libraries import (
     check_core,
     check_ldcache,
@@ -178,5 +179,19 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         needs=("lib.core", "driver.module-loaded", "driver.version-mismatch"),
         explains=("every program that uses NVML fails",),
         remedy=Remedy("Read what the loader says, and install the driver's libraries anew", reinstall()),
+    ),
+    Check(
+        id="lib.daemon-environment",
+        title="engine daemons do not run with harmful environment",
+        group=GROUP,
+        layer="L5",
+        severity=MEDIUM,
+        evaluate=check_daemon_environment,
+        reads="the names of variables in /proc/<pid>/environ of the system's engines",
+        rule="warn about LD_LIBRARY_PATH, LD_PRELOAD, CUDA_VISIBLE_DEVICES, XDG_CONFIG_HOME and NVIDIA_*; values are "
+        "neither kept nor shown",
+        source=f"{NCT}, internal/config; ld.so(8)",
+        explains=("containers get other libraries or devices than on the next node", "config.toml has no effect"),
+        fix="guarded",
     ),
 )

@@ -7,7 +7,7 @@ from ctk.doctor.checks.library_rows import LIBRARY_CHECKS
 from ctk.doctor.data.capability_libraries import CAPABILITY_LIBRARIES
 from ctk.facts import Unknown
 from ctk.facts.driver import DriverTrace
-from ctk.facts.loader import CachedLibrary, CompatFolder, SearchFolder
+from ctk.facts.loader import CachedLibrary, CompatFolder, DaemonVariables, SearchFolder
 from ctk.facts.nvml import NvmlAnswer
 from ctk.facts.pci import Pci
 from ctk.facts.snapshot import Snapshot
@@ -294,7 +294,30 @@ LOADABLE_ROWS = [
     Row("lib.nvml-loadable", "no-gpu", NO_GPU, "skip"),
 ]
 
+
+def daemon(names: object) -> Snapshot:
+    return with_loader(daemons=(DaemonVariables("docker", 812, names),))  # type: ignore[arg-type] # names or Unknown
+
+
+DAEMON_ROWS = [
+    Row("lib.daemon-environment", "none", daemon(()), "pass", "", "docker"),
+    Row(
+        "lib.daemon-environment",
+        "some",
+        daemon(("LD_LIBRARY_PATH",)),
+        "warn",
+        "docker runs with LD_LIBRARY_PATH",
+        "docker",
+    ),
+    Row("lib.daemon-environment", "hidden", daemon(DENIED), "unknown", "", "docker"),
+    Row("lib.daemon-environment", "no-daemon", make_snapshot(), "skip"),
+    Row("lib.daemon-environment", "engines-closed", with_loader(daemons=DENIED), "unknown"),
+    Row("lib.daemon-environment", "closed", CLOSED, "unknown"),
+    Row("lib.daemon-environment", "wsl", make_snapshot(system=make_system(wsl=2)), "skip"),
+]
+
 ROWS = (
+    *DAEMON_ROWS,
     *CACHE_ROWS,
     *CORE_ROWS,
     *CHAIN_ROWS,
@@ -359,3 +382,8 @@ def test_versions_of_the_driver(text: str, is_version: bool) -> None:
 
 def test_folders_of_the_builders_are_one() -> None:
     assert {file.folder for file in FILES} == {LIBRARIES}
+
+
+def test_daemon_is_started_anew_by_its_unit() -> None:
+    commands = commands_of("lib.daemon-environment", daemon(("LD_PRELOAD",)))
+    assert commands[-1] == "systemctl restart docker.service"

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from ctk.facts import Unknown
-from ctk.facts.loader import CachedLibrary, CompatFolder, LibraryFile, LoaderCache, SearchFolder
+from ctk.facts.loader import CachedLibrary, CompatFolder, DaemonVariables, LibraryFile, LoaderCache, SearchFolder
 from ctk.host import LocalHost
 from ctk.host.loader import collect_loader
+from tests.builders import make_engine
 from tests.fake_host import FakeHost
 from tests.ld_caches import make_ld_cache
 from tests.unit.host.trees import Link, plant
@@ -151,3 +152,21 @@ def test_what_may_not_be_read_is_unknown(tmp_path: Path) -> None:
     assert loader.cache == Unknown("permission denied")
     assert loader.files == Unknown("permission denied")
     assert loader.compat == Unknown("permission denied")
+
+
+def test_variables_of_the_systems_daemons_by_name(tmp_path: Path) -> None:
+    environ = b"PATH=/usr/bin\0LD_PRELOAD=secret\0NVIDIA_VISIBLE_DEVICES=all\0LD_PRELOAD=x\0\xff=1\0"
+    host = plant(tmp_path, {"/proc/812/x": "", "/proc/813/x": ""})
+    (tmp_path / "proc/812/environ").write_bytes(environ)
+    engines = (
+        make_engine(),
+        make_engine(engine="containerd", pid=813),
+        make_engine(pid=814, user="alice"),
+        make_engine(pid=815, installation="snap"),
+        make_engine(pid=None),
+    )
+    assert collect_loader(host, engines).daemons == (
+        DaemonVariables("docker", 812, ("LD_PRELOAD", "NVIDIA_VISIBLE_DEVICES")),
+        DaemonVariables("containerd", 813, Unknown("no /proc/813/environ")),
+    )
+    assert collect_loader(host, Unknown("no /proc")).daemons == Unknown("no /proc")
