@@ -14,6 +14,7 @@ from ctk.doctor.checks.cdi_files import (
     check_version_engine,
 )
 from ctk.doctor.checks.cdi_gpus_flag import check_gpus_flag_path
+from ctk.doctor.checks.cdi_injection import check_double_injection
 from ctk.doctor.checks.cdi_stale import (
     check_gids,
     check_hook_binary,
@@ -295,6 +296,21 @@ CDI_CHECKS: tuple[Check, ...] = (
         remedy=MADE_ANEW,
         fix="safe",
         profiles=BOTH,
+    ),
+    Check(
+        id="cdi.double-injection",
+        title="a CDI spec keeps the nvidia runtime from injecting again",
+        group=GROUP,
+        layer="L8",
+        severity=MEDIUM,
+        evaluate=check_double_injection,
+        reads="the environment in NVIDIA's specs, default runtimes, hook files",
+        rule="warn without NVIDIA_VISIBLE_DEVICES=void where NVIDIA's runtime is a default or a hook file is there",
+        source="NVIDIA's Container Toolkit, CDI generation; moby pull request 52704",
+        needs=("cdi.schema",),
+        explains=("mount … already exists", "a container has more GPUs than were asked for"),
+        remedy=MADE_ANEW,
+        fix="safe",
     ),
     Check(
         id="cdi.spec-present",

@@ -2,12 +2,13 @@
 
 import pytest
 
+from ctk.doctor.checks.cdi_injection import VOID
 from ctk.doctor.checks.cdi_rows import CDI_CHECKS
 from ctk.doctor.model import Outcome
 from ctk.facts import Unknown
 from ctk.facts.cdi import INVALID, TEXT, VERSION, WARNING, Cdi, CdiFile, CdiFolder, SpecFault
 from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecEdits
-from ctk.facts.engines import EngineDaemon, EngineFiles, EngineInstallation
+from ctk.facts.engines import EngineDaemon, EngineFiles, EngineInstallation, EngineRuntime
 from ctk.facts.pci import Pci
 from ctk.facts.snapshot import Snapshot
 from ctk.facts.toolkit_setup import OciHook
@@ -17,6 +18,7 @@ from tests.cdi_builders import (
     STATIC_FILE,
     make_cdi,
     make_cdi_file,
+    make_common,
     make_device,
     make_folders,
     make_gpu_spec,
@@ -27,6 +29,7 @@ from tests.unit.doctor.tables import Row, assert_row, outcomes_of, params
 DENIED = Unknown("permission denied")
 DIRS, PRESENT, PARSE, SCHEMA = "cdi.spec-dirs", "cdi.spec-present", "cdi.parse", "cdi.schema"
 DECLARED, ENGINE, CONFLICTS = "cdi.version-declared", "cdi.version-engine", "cdi.conflicts"
+INJECTION = "cdi.double-injection"
 SHADOWED, EXTENSION, PERMISSIONS = "cdi.shadowed", "cdi.extension", "cdi.permissions"
 MODE = "nvidia-container-runtime.mode"
 NOTHING = Cdi(make_folders(), (), ())
@@ -66,6 +69,16 @@ SAME = make_cdi_file(path=STATIC_FILE)
 OTHER = make_cdi_file(path="/etc/cdi/nvidia-gpu.yaml", modified_at="2023-01-01T00:00:00Z")
 NEWER_SPEC = make_gpu_spec()._replace(version="0.7.0")
 NEWEST_SPEC = make_gpu_spec()._replace(version="1.0.0")
+
+NO_VOID = make_cdi_file(make_gpu_spec(edits=make_common()._replace(env=())))
+VOID_IN_DEVICES = make_cdi_file(
+    make_gpu_spec(SpecDevice("0", SpecEdits(env=(VOID,))), SpecDevice("1", SpecEdits(env=(VOID,))), edits=SpecEdits())
+)
+NVIDIA_DEFAULT = docker(
+    files=engine_files(
+        default_runtime="nvidia", runtimes=(EngineRuntime("nvidia", "/usr/bin/nvidia-container-runtime", None),)
+    )
+)
 
 ROWS = [
     Row(DIRS, "read", host(make_cdi()), "pass", "reads /var/run/cdi/nvidia.yaml", "docker (system)"),
@@ -175,6 +188,25 @@ ROWS = [
         "/etc/cdi",
     ),
     Row(PERMISSIONS, "none", host(NOTHING), "skip"),
+    Row(INJECTION, "void", host(make_cdi()), "pass", "to keep out", FILE),
+    Row(INJECTION, "void-in-each-device", host(make_cdi(VOID_IN_DEVICES)), "pass"),
+    Row(INJECTION, "alone", host(make_cdi(NO_VOID)), "info", "nothing here injects besides it"),
+    Row(
+        INJECTION,
+        "default-runtime",
+        host(make_cdi(NO_VOID), NVIDIA_DEFAULT),
+        "warn",
+        "nvidia is the default runtime of docker",
+    ),
+    Row(
+        INJECTION,
+        "hook-file",
+        host(make_cdi(NO_VOID), toolkit_setup=make_toolkit_setup(hooks=(OciHook("/x.json", "/usr/bin/x"),))),
+        "warn",
+        "a hook file of NVIDIA's is there",
+    ),
+    Row(INJECTION, "none", host(NOTHING), "skip"),
+    Row(INJECTION, "closed", host(DENIED), "unknown"),
     Row(PERMISSIONS, "closed", host(DENIED), "unknown"),
 ]
 
