@@ -30,8 +30,8 @@ __all__ = ["GenerateRequest", "Generated", "LeftOut", "generate"]
 
 NOTHING_WRITTEN = "Nothing was written."
 NEEDED_BY_CUDA = {
-    "/dev/nvidiactl": "not there, and nothing of the driver works without it: nvidia-modprobe -c 255",
-    "/dev/nvidia-uvm": "not there, and CUDA does not start without it: nvidia-modprobe -u -c 0",
+    "/dev/nvidiactl": "not there, and nothing of the driver works without it: nvidia-modprobe -c=255",
+    "/dev/nvidia-uvm": "not there, and CUDA does not start without it: nvidia-modprobe -u -c=0",
 }
 """Nodes whose lack is worth a warning: it shows in the container only, as an error that names neither."""
 

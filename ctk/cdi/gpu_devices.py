@@ -136,7 +136,7 @@ def _refuse_if_asked(facts: DriverRoot, choice: Choice, fault: str) -> None:
         raise CtkError(message, hint=_node_hint(facts), code="missing-node")
 
 
-NODE_HINT = "Make the nodes: nvidia-modprobe -c 0 -u (one -c for each minor). Nothing was written."
+NODE_HINT = "Make the nodes: nvidia-modprobe -c=0 -c=1 (the number of each). Nothing was written."
 DEV_ROOT_HINT = "If the nodes are the host's own: add --dev-root=/. Nothing was written."
 
 

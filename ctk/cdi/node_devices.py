@@ -20,7 +20,7 @@ WHAT = {
     MOFED: ("InfiniBand", "/dev/infiniband/uverbs*", "modprobe ib_uverbs"),
     NVSWITCH: ("NVSwitch", "/dev/nvidia-nvswitch*", "modprobe nvidia"),
     GDRCOPY: ("GDRCopy", "/dev/gdrdrv", "modprobe gdrdrv"),
-    IMEX: ("IMEX", f"{IMEX_FOLDER}/channel*", "nvidia-modprobe -i 0"),
+    IMEX: ("IMEX", f"{IMEX_FOLDER}/channel*", "nvidia-modprobe -i=0"),
     "management": ("NVIDIA driver", "/dev/nvidia*", "modprobe nvidia"),
     "wsl": ("WSL 2 GPU", "/dev/dxg", "wsl --update in Windows"),
 }
@@ -55,7 +55,7 @@ def imex_parts(facts: DriverRoot, request: GenerateRequest) -> Parts:
         if missing:
             raise CtkError(
                 f"cannot describe IMEX channel {missing[0]}: {IMEX_FOLDER}/channel{missing[0]} does not exist",
-                hint=f"Make it: nvidia-modprobe -i {missing[0]}. Nothing was written.",
+                hint=f"Make it: nvidia-modprobe -i={missing[0]}. Nothing was written.",
                 code="missing-node",
             )
     wanted.sort(key=int)

@@ -264,7 +264,7 @@ def test_device_that_is_left_out_is_a_warning_and_the_rest_is_told_on_request(
     for name in ("nvidia1", "nvidia-uvm", "nvidia-modeset"):
         host.path(f"/dev/{name}").unlink()
     told = [line for line in host.ctk("cdi", "generate").err.splitlines() if HOOK_WARNING not in line]
-    uvm = "not there, and CUDA does not start without it: nvidia-modprobe -u -c 0"
+    uvm = "not there, and CUDA does not start without it: nvidia-modprobe -u -c=0"
     assert told == [
         "warning: left out: device 1: /dev/nvidia1 does not exist",
         f"warning: left out: control node /dev/nvidia-uvm: {uvm}",
