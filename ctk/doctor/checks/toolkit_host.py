@@ -241,7 +241,7 @@ def check_root(snapshot: "Snapshot") -> Outcome:
         return failed(
             f"{ROOT} is {value}, but {row.host_fault}",
             evidence,
-            remedy=unset if driver.libraries else Remedy("Start the driver's container again, then the toolkit's"),
+            remedy=unset if driver.libraries else _start_driver_container(),
         )
     if has_driver_container(snapshot) and not driver.libraries:
         return failed(
@@ -251,6 +251,11 @@ def check_root(snapshot: "Snapshot") -> Outcome:
             remedy=Remedy("Name the driver's root", (Command(f"ctk config set {ROOT}={CONTAINER_ROOT}"),)),
         )
     return passed("the toolkit looks for the driver where it is", evidence)
+
+
+def _start_driver_container() -> Remedy:
+    look = "kubectl --namespace gpu-operator get pods --field-selector spec.nodeName=$(hostname)"
+    return Remedy("Start the driver's container again, then the toolkit's", (Command(look, needs_root=False),))
 
 
 def check_no_cgroups(snapshot: "Snapshot") -> Outcome:
