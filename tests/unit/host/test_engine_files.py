@@ -258,8 +258,6 @@ def test_an_old_dockerd_says_nothing_of_cdi() -> None:
     ("version", "devices"), [("28.5.2+dfsg4", ()), ("28.2.0", ()), ("28.1.1", None), ("26.1.5", None), ("dev", None)]
 )
 def test_a_dockerd_that_tells_its_devices_leaves_out_none(version: str, devices: tuple[str, ...] | None) -> None:
-    version: str, devices: tuple[str, ...] | None
-) -> None:
     info = parse_docker_info(f'{{"ServerVersion": "{version}", "CDISpecDirs": ["/etc/cdi"]}}'.encode())
     assert isinstance(info, DockerInfo)
     assert make_daemon(info).cdi_devices == devices
