@@ -168,7 +168,10 @@ TOOLKIT_CHECKS = (
             "fork/exec /usr/local/nvidia/toolkit/nvidia-container-runtime: no such file or directory",
             "all pods fail after the GPU Operator was taken away",
         ),
-        remedy=Remedy("Keep one of the two, and let every engine start that one"),
+        remedy=Remedy(
+            "Keep one of the two, and let every engine start that one; this shows which they start",
+            (Command("ctk runtime status"),),
+        ),
         fix="guarded",
         profiles=PROFILES,
     ),

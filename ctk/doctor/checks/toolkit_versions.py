@@ -107,7 +107,8 @@ def _judge_copies(snapshot: "Snapshot") -> Outcome | None:
     if len(versions) < 2:
         return None
     evidence = [Evidence(str(copy.version), copy.folder) for copy in copies if isinstance(copy.version, str)]
-    return warned("there are copies of the toolkit of different versions", *evidence)
+    update = Remedy("Bring them to one version", (upgrade_command(snapshot, "nvidia-container-toolkit"),))
+    return warned("there are copies of the toolkit of different versions", *evidence, remedy=update)
 
 
 def check_known_bad(snapshot: "Snapshot") -> Outcome:
