@@ -10,7 +10,7 @@ from ctk.cdi.request import APPLY, SEPARATE, HookRequest
 if TYPE_CHECKING:
     from ctk.host import Host
 
-DEFAULT_PROGRAM = "nvidia-cdi-hook"
+PROGRAMS = ("nvidia-cdi-hook", "nvidia-ctk")
 FALLBACK_FOLDER = "/usr/bin"
 
 
@@ -31,7 +31,7 @@ def make_hooks(values: Mapping[str, object], host: "Host") -> tuple[HookRequest,
     if form == APPLY:
         paths = (request.interpreter, request.script)
         return request, (*_not_there(host, paths), *why_untrusted(host, paths))
-    path, warnings = find_hook_program(host, program or DEFAULT_PROGRAM)
+    path, warnings = find_hook_program(host, (program,) if program else PROGRAMS)
     return request._replace(program=path), warnings
 
 
@@ -71,15 +71,19 @@ def own_script() -> str:
     return os.path.join(os.path.dirname(os.path.realpath(ctk.__file__)), "inject", "hook_main.py")
 
 
-def find_hook_program(host: "Host", program: str) -> tuple[str, tuple[str, ...]]:
-    """An absolute path as it is, a name by the search path; one that is not there is named all the same."""
+def find_hook_program(host: "Host", programs: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """An absolute path as it is, the first of the names that is installed; without one the first is named all the same.
+
+    An installation has one of the two, by its age; a spec that names the other one breaks every container.
+    """
     from ctk.host.programs import find_program
 
-    if program.startswith("/"):
-        return program, ()
-    found = find_program(host, (program,))
-    if isinstance(found, str):
-        return found, ()
-    name = program if program == "nvidia-ctk" else DEFAULT_PROGRAM
+    if programs[0].startswith("/"):
+        return programs[0], ()
+    for program in programs:
+        found = find_program(host, (program,))
+        if isinstance(found, str):
+            return found, ()
+    name = programs[0] if programs[0] in PROGRAMS else PROGRAMS[0]
     path = f"{FALLBACK_FOLDER}/{name}"
-    return path, (f"{program} was not found on this host: the spec names {path}, and containers need it there",)
+    return path, (f"{programs[0]} was not found on this host: the spec names {path}, and containers need it there",)

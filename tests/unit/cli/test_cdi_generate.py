@@ -176,6 +176,27 @@ def test_options_of_nvidia_ctk_in_its_spellings(host: HostFolder, tree: DriverTr
     ]
 
 
+@pytest.mark.parametrize(
+    ("installed", "option", "expected", "warned"),
+    [
+        (("nvidia-cdi-hook", "nvidia-ctk"), "--hooks=separate", "/usr/bin/nvidia-cdi-hook", False),
+        (("nvidia-ctk",), "--hooks=separate", "/usr/bin/nvidia-ctk", False),
+        (("nvidia-cdi-hook",), "--nvidia-ctk-path=nvidia-ctk", "/usr/bin/nvidia-ctk", True),
+        ((), "--hooks=separate", "/usr/bin/nvidia-cdi-hook", True),
+        ((), "--nvidia-cdi-hook-path=/opt/hook", "/opt/hook", False),
+    ],
+)
+def test_f81_hook_program_is_the_one_that_is_installed(
+    host: HostFolder, tree: DriverTree, installed: tuple[str, ...], option: str, expected: str, warned: bool
+) -> None:
+    for name in installed:
+        host.program(f"/usr/bin/{name}")
+    answer = host.ctk("cdi", "generate", option)
+    hooks = yaml.safe_load(answer.out)["containerEdits"]["hooks"]
+    assert {hook["path"] for hook in hooks} == {expected}
+    assert ("was not found on this host" in answer.err) == warned
+
+
 def test_driver_root_comes_from_the_toolkits_file_unless_it_is_named(host: HostFolder, tree: DriverTree) -> None:
     host.put("/etc/nvidia-container-runtime/config.toml", '[nvidia-container-cli]\nroot = "/run/nvidia/driver"\n')
     answer = host.ctk("cdi", "generate")
