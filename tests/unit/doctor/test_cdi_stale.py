@@ -66,7 +66,7 @@ def spec_file(*devices: SpecDevice, path: str = FILE, **changes: Any) -> CdiFile
     return make_cdi_file(make_gpu_spec(*devices, **changes), path)
 
 
-def common(**changes: object) -> CdiFile:
+def with_common(**changes: object) -> CdiFile:
     return make_cdi_file(make_gpu_spec(edits=make_common()._replace(**changes)))
 
 
@@ -81,7 +81,7 @@ def mig_host(*files: CdiFile, capabilities: object = INSTANCE, **changes: object
 
 
 def hook(*words: str, path: str = HOOK, stage: str = "createContainer") -> CdiFile:
-    return common(hooks=(SpecHook(stage, path, words),))
+    return with_common(hooks=(SpecHook(stage, path, words),))
 
 
 def docker(version: str) -> EngineInstallation:
@@ -135,7 +135,7 @@ ROWS = [
         DRIVER,
         "by-the-hook-alone",
         host(
-            common(
+            with_common(
                 mounts=(),
                 hooks=(
                     SpecHook("createContainer", HOOK, ("x", "enable-cuda-compat", "--host-driver-version=535.1.1")),
@@ -145,7 +145,7 @@ ROWS = [
         "fail",
         "made for driver 535.1.1",
     ),
-    Row(DRIVER, "no-libraries", host(common(mounts=(), hooks=())), "warn", "mounts no driver library"),
+    Row(DRIVER, "no-libraries", host(with_common(mounts=(), hooks=())), "warn", "mounts no driver library"),
     Row(DRIVER, "gds", host(make_cdi_file(make_gpu_spec(kind="nvidia.com/gds", edits=SpecEdits()))), "skip"),
     Row(DRIVER, "not-loaded", host(**loaded(None)), "skip", "no driver is loaded"),
     Row(DRIVER, "version-closed", host(**loaded(DENIED)), "unknown"),
@@ -244,7 +244,7 @@ ROWS = [
     Row(
         HOOKS,
         "own-script",
-        host(common(hooks=(OWN_HOOK,)), paths={"/opt/ctk/hook.py": None}),
+        host(with_common(hooks=(OWN_HOOK,)), paths={"/opt/ctk/hook.py": None}),
         "fail",
         "hook.py is not there",
     ),
