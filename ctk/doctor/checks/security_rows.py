@@ -30,8 +30,8 @@ SECURITY_CHECKS = (
         evaluate=check_config_writable,
         reads="mode and owner of the configuration of toolkit and engines, of CDI and hook folders, the programs "
         "they start, ldconfig and its files, NVIDIA's module options and udev rules, and of every folder above them",
-        rule="fail when a group other than root's or everybody may change one, or it is not root's; sticky folders "
-        "and Debian's group staff below /usr/local are excepted",
+        rule="fail when a group other than root's or everybody may change one, or it is not root's; sticky folders, "
+        "Debian's group staff below /usr/local and the group microk8s in its own folder are excepted",
         source="ctk; Debian policy 9.1.2",
         explains=("any user of the host can become root",),
         remedy=Remedy("Let root alone change them"),

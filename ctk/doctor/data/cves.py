@@ -26,6 +26,7 @@ class Cve(NamedTuple):
     source: str = ""
 
 
+# The GPU Operator's own notes name 1.17.3 for the three of bulletin 5599; the bulletin's number is used.
 TOOLKIT_CVES = (
     Cve("CVE-2024-0132", ("1.16.2",), 9.0, NOT_CDI, "NVIDIA security bulletin 5582"),
     Cve("CVE-2024-0133", ("1.16.2",), 4.1, NOT_CDI, "NVIDIA security bulletin 5582"),

@@ -87,6 +87,7 @@ ROWS = [
         ),
         "fail",
     ),
+    Row("security.config-writable", "microk8s", rights(0o770, "/var/snap/microk8s/current/args", gid=998), "pass"),
     Row("security.config-writable", "a-user", rights(0o755, uid=1000), "fail", "belongs to user 1000"),
     Row(
         "security.config-writable",
