@@ -20,6 +20,8 @@ GROUP = "Container Device Interface specs"
 REFRESHED = "/var/run/cdi/nvidia.yaml"
 """Where the refresh units write (NVIDIA's container toolkit, deployments/systemd)."""
 MOST_EVIDENCE = 5
+MODES = {"gds": "gds", "mofed": "mofed", "nvswitch": "nvswitch", "gdrcopy": "gdrcopy", "imex-channel": "imex"}
+"""The mode of `ctk cdi generate` for each class that is no GPU."""
 
 
 class SpecFile(NamedTuple):
@@ -116,9 +118,26 @@ def refresh_of(snapshot: "Snapshot") -> "CdiRefresh | None":
 
 
 def regenerate(snapshot: "Snapshot", path: str, why: str = "Make the spec anew") -> Remedy:
-    """The command that writes this file again; a refresh unit that owns it does so itself."""
+    """What writes this file again: its refresh unit, the plugin of Kubernetes, another vendor's program, or ctk."""
     unit = refresh_of(snapshot)
     if unit is not None and path.endswith("/run/cdi/nvidia.yaml"):
         name = f"{unit.owner}-cdi-refresh.service"
         return Remedy(why, (Command(f"systemctl restart {name}", restarts=(name,)),))
-    return Remedy(why, (Command(f"ctk cdi generate --output={path}"),))
+    kind = _kind_of(snapshot, path)
+    if kind.startswith("k8s."):
+        return Remedy("Restart the device plugin on this node: it writes the spec anew when it starts")
+    if kind and not is_nvidia_kind(kind):
+        return Remedy(f"Let the program of {kind.partition('/')[0]} write the spec anew, or install it again")
+    return Remedy(why, (Command(f"ctk cdi generate{_mode(kind)} --output={path}"),))
+
+
+def _kind_of(snapshot: "Snapshot", path: str) -> str:
+    files = () if isinstance(snapshot.cdi, Unknown) else files_of(snapshot.cdi)
+    return next((file.spec.kind for file in files if file.path == path and isinstance(file.spec, CdiSpec)), "")
+
+
+def _mode(kind: str) -> str:
+    """The mode that makes specs of this kind; "" for GPUs."""
+    vendor, _, name = kind.partition("/")
+    mode = "management" if vendor.startswith("management.") else MODES.get(name)
+    return f" --mode={mode}" if mode else ""

@@ -162,10 +162,8 @@ def _judge_file(snapshot: "Snapshot", file: CdiFile, part: str, ill: str) -> Out
 
 
 def _mend(snapshot: "Snapshot", file: CdiFile, line: int | None) -> Remedy:
-    """NVIDIA's specs are written anew; another vendor's is that vendor's."""
-    kind = file.spec.kind if isinstance(file.spec, CdiSpec) else ""
-    is_ours = is_nvidia_kind(kind) or "nvidia" in file.path.rpartition("/")[2]
-    if is_ours:
+    """NVIDIA's specs are written anew; of another file nobody knows whose it is, unless its kind says so."""
+    if isinstance(file.spec, CdiSpec) or "nvidia" in file.path.rpartition("/")[2]:
         return regenerate(snapshot, file.path)
     place = "the file" if line is None else f"line {line}"
     return Remedy(f"Correct {place}, or let its vendor's program write it anew")

@@ -7,7 +7,7 @@ from ctk.cdi.host_paths import HOOK, MOUNT, NODE, SCRIPT, host_paths_of
 from ctk.cdi.kinds import GPU_KIND
 from ctk.cdi.present import control_minors, present_gpus, present_instances, present_mig_uuids
 from ctk.cdi.stale import Difference, compare_gpus, compare_mig, driver_version_of
-from ctk.doctor.checks.applies import elsewhere, loaded_version, no_gpu_here
+from ctk.doctor.checks.applies import driver_not_loaded, elsewhere, loaded_version, no_gpu_here
 from ctk.doctor.checks.cdi_applies import (
     MOST_EVIDENCE,
     SpecFile,
@@ -157,7 +157,7 @@ def gpu_specs(specs: tuple[SpecFile, ...]) -> tuple[CdiSpec, str] | None:
 
 def check_stale_devices(snapshot: "Snapshot") -> Outcome:
     """GPUs that came, went or were exchanged since the spec was made."""
-    why = no_gpu_here(snapshot)
+    why = no_gpu_here(snapshot) or driver_not_loaded(snapshot)
     if why:
         return skipped(why)
     found = specs_or_outcome(snapshot)
@@ -191,7 +191,7 @@ def _differ(snapshot: "Snapshot", what: str, difference: Difference, path: str) 
 
 def check_stale_mig(snapshot: "Snapshot") -> Outcome:
     """The MIG layout changed after the spec was made; no refresh unit of NVIDIA's takes note of that."""
-    why = no_gpu_here(snapshot)
+    why = no_gpu_here(snapshot) or driver_not_loaded(snapshot)
     if why:
         return skipped(why)
     found = specs_or_outcome(snapshot)

@@ -240,6 +240,10 @@ def test_another_vendors_file_is_not_written_anew_by_us() -> None:
     (outcome,) = outcomes_of(CDI_CHECKS, SCHEMA, host(make_cdi(file)))
     assert commands(outcome) == []
     assert outcome.remedy is not None
+    assert "Let the program of vendor.example write the spec anew" in outcome.remedy.summary
+    unknown = faulty(SpecFault("bad", "x", line=4, column=1, part=TEXT), path="/etc/cdi/net.yaml")
+    (outcome,) = outcomes_of(CDI_CHECKS, PARSE, host(make_cdi(unknown)))
+    assert outcome.remedy is not None
     assert "Correct line 4" in outcome.remedy.summary
 
 

@@ -193,6 +193,7 @@ ROWS = [
     Row(DEVICES, "list-closed", host(nvml=DENIED, driver=make_driver(gpus=DENIED)), "unknown"),
     Row(DEVICES, "driver-closed", host(nvml=DENIED, driver=DENIED), "unknown"),
     Row(DEVICES, "no-gpu", host(**NO_GPU), "skip"),
+    Row(DEVICES, "not-loaded", host(**loaded(None)), "skip", "not loaded"),
     Row(DEVICES, "closed", host(cdi=DENIED), "unknown"),
     Row(MIG, "not-divided", host(), "skip", "no GPU is divided"),
     Row(MIG, "same", mig_host(mig_file()), "pass"),
@@ -205,6 +206,7 @@ ROWS = [
     Row(MIG, "tree-closed", mig_host(mig_file(), capabilities=DENIED), "unknown"),
     Row(MIG, "other-kind", host(make_cdi_file(make_gpu_spec(kind="nvidia.com/imex-channel"))), "skip"),
     Row(MIG, "no-gpu", host(**NO_GPU), "skip"),
+    Row(MIG, "not-loaded", mig_host(mig_file(), modules=make_modules(loaded=())), "skip", "not loaded"),
     Row(MIG, "closed", host(cdi=DENIED), "unknown"),
     Row(MAJORS, "same", host(), "pass"),
     Row(
@@ -342,3 +344,19 @@ def test_missing_paths_are_explained_by_what_changed(snapshot: Snapshot, root: s
     assert [finding.key for finding in findings if finding.is_root] == [root]
     (missing,) = [finding for finding in findings if finding.check.id == PATHS]
     assert missing.caused_by == (root,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("nvidia.com/gds", "ctk cdi generate --mode=gds --output=/etc/cdi/x.yaml"),
+        ("nvidia.com/imex-channel", "ctk cdi generate --mode=imex --output=/etc/cdi/x.yaml"),
+        ("management.nvidia.com/gpu", "ctk cdi generate --mode=management --output=/etc/cdi/x.yaml"),
+        ("k8s.device-plugin.nvidia.com/gpu", "Restart the device plugin"),
+    ],
+)
+def test_each_kind_is_made_anew_by_whoever_makes_it(kind: str, words: str) -> None:
+    snapshot = host(make_cdi_file(make_gpu_spec(kind=kind), "/etc/cdi/x.yaml"), paths={LIBRARY: None})
+    (outcome,) = outcomes_of(CDI_CHECKS, PATHS, snapshot)
+    assert outcome.remedy is not None
+    assert words in [outcome.remedy.summary.partition(" on this")[0], *(row.text for row in outcome.remedy.commands)]
