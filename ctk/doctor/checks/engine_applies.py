@@ -26,9 +26,13 @@ KUBERNETES = frozenset({"kubelet", "k3s", "rke2", "microk8s", "k0s"})
 
 
 def nothing_to_serve(snapshot: "Snapshot") -> str:
-    """Why engines are nobody's business here: no GPU, and no trace of a driver or a toolkit; "" where there may be."""
+    """Why engines are nobody's business here: no GPU, and no trace of a driver or a toolkit; "" where there may be.
+
+    A container in which an engine runs (Docker in Docker, a node of kind) is judged as a host.
+    """
     container = snapshot.system.container
-    if isinstance(container, str) and container not in SYSTEM_CONTAINERS:
+    is_guest = isinstance(container, str) and container not in SYSTEM_CONTAINERS
+    if is_guest and not any(item.running is True for item in engines_of(snapshot)):
         return f"inside a container ({container}) the engines are the host's business"
     if snapshot.system.jetson is not False or _may_have_gpu(snapshot) or installed_tools(snapshot):
         return ""

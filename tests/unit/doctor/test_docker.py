@@ -113,10 +113,11 @@ ROWS = [
     Row(
         "runtime.docker.config-parse",
         "inside",
-        docker_host(system=make_system(container="docker")),
+        docker_host(make_docker(running=False), system=make_system(container="docker")),
         "skip",
         "host's business",
     ),
+    Row("runtime.docker.config-parse", "nested", docker_host(system=make_system(container="docker")), "pass"),
     # -- flag-conflict
     Row("runtime.docker.flag-conflict", "apart", flags("host=fd://"), "pass", "no setting"),
     Row("runtime.docker.flag-conflict", "hosts", flags("host=fd://", keys=("hosts",)), "fail", "'hosts'"),
