@@ -186,6 +186,8 @@ def _not_in_cache(loader: Loader, name: str, file: LibraryFile) -> Outcome:
 
 
 def _not_installed(snapshot: "Snapshot", name: str, narrow: list[CachedLibrary]) -> Outcome:
+    if isinstance(snapshot.pci, Unknown) and not is_loaded(snapshot):
+        return unseen(snapshot.pci)  # there may be no GPU at all
     evidence = [
         Evidence(f"no {name} for this machine", CACHE),
         *(Evidence("32-bit only", one.path) for one in narrow[:1]),

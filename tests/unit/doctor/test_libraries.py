@@ -113,6 +113,15 @@ CORE_ROWS = [
         "fail",
         "no libcuda.so.1 is here",
     ),
+    Row(
+        "lib.core",
+        "nobody-knows-of-a-gpu",
+        make_snapshot(
+            loader=make_loader(cache=make_cache(), files=()), pci=Unknown("no /sys"), modules=make_modules(loaded=())
+        ),
+        "unknown",
+        "no /sys",
+    ),
     Row("lib.core", "hidden-file", cached(NVML, make_cached(real_path=DENIED)), "unknown"),
     Row("lib.core", "cache-damaged", with_loader(cache=make_cache(fault="it is cut short")), "unknown"),
     Row("lib.core", "cache-closed", with_loader(cache=DENIED), "unknown"),
