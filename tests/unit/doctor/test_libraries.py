@@ -117,7 +117,9 @@ CORE_ROWS = [
         "lib.core",
         "nobody-knows-of-a-gpu",
         make_snapshot(
-            loader=make_loader(cache=make_cache(), files=()), pci=Unknown("no /sys"), modules=make_modules(loaded=())
+            loader=make_loader(cache=make_cache(NVML), files=()),
+            pci=Unknown("no /sys"),
+            modules=make_modules(loaded=()),
         ),
         "unknown",
         "no /sys",
