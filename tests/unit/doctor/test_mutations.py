@@ -17,6 +17,7 @@ from tests.unit.doctor.mutations import Mutation, find_mutations, mutate
 from tests.unit.doctor.test_checks import OLD_RELEASES
 
 BUILT = make_snapshot()
+WHOLE_HOSTS = ("healthy-one-gpu", "nouveau-bound", "wsl2", "jetson-orin", "vgpu-restricted", "nvswitch-server")
 MUTATIONS = list(find_mutations(BUILT))
 
 
@@ -46,7 +47,7 @@ def test_several_things_changed(places: list[Mutation]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["healthy-one-gpu", "nouveau-bound"])
+@pytest.mark.parametrize("name", WHOLE_HOSTS)
 def test_every_field_of_a_whole_host(tmp_path: Path, name: str) -> None:
     """Only crashes are looked for: the second host is broken before anything is changed."""
     snapshot = snapshot_of(name, tmp_path / "host")
