@@ -76,6 +76,7 @@ INDEPENDENT = frozenset(
         ("toolkit.config-parse", "toolkit.config-present"),
         ("pci.gpus-present", "device.not-a-device"),
         ("pci.gpus-present", "device.dev-mount"),
+        ("pci.gpus-present", "lib.daemon-environment"),
         ("pci.gpus-present", "lib.ldcache"),
         ("pci.gpus-present", "lib.stubs-on-path"),
         ("pci.gpus-present", "cuda.host-toolkit"),
