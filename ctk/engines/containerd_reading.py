@@ -23,15 +23,22 @@ REFUSES_SINCE = (1, 7)
 
 
 def read(
-    layers: tuple[Layer, ...], engine: tuple[int, int] | None = None, *, merged_elsewhere: bool = False
+    layers: tuple[Layer, ...],
+    engine: tuple[int, int] | None = None,
+    *,
+    merged_elsewhere: bool = False,
+    by_default: tuple[str, ...] = (),
 ) -> FilesReading:
     """The files as this containerd reads them. merged_elsewhere: another program merges them all (k0s).
 
-    Raises ParseFault for a file that containerd refuses.
+    by_default: those that it imports although no file says so. Raises ParseFault for a file that containerd refuses.
     """
     layout = read_layout(layers, engine, ALWAYS_READ)
     if merged_elsewhere:
         layout = layout._replace(active=layout.documents, deep=True)
+    elif by_default:
+        added = tuple(one for one in layout.documents if one.path in by_default and not layout.is_active(one.path))
+        layout = layout._replace(active=(*layout.active, *added), version=_version_with(layout, added))
     section = layout.effective()
     default = _text(section, ("containerd", "default_runtime_name"))
     return FilesReading(
@@ -47,6 +54,18 @@ def read(
         unread=tuple(_in_other_plugins(layout)),
         faults=tuple(_version_faults(layout)),
     )
+
+
+def _version_with(layout: Layout, added: tuple[Document, ...]) -> int:
+    """Without a main file each drop-in is read as the version that it says; one of them speaks for all."""
+    said = [one.content.get("version") for one in added]
+    known = [version for version in said if isinstance(version, int) and version in PLUGIN_IDS]
+    return layout.version if layout.main.content or not known else known[0]
+
+
+def names_imports(text: str, path: str) -> bool:
+    """Whether a file says itself what is imported, be it nothing. Raises ParseFault."""
+    return "imports" in toml.load(text, path)
 
 
 def nvidia_runtimes_of(text: str, path: str) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class FileFault(Record):
 
 
 OTHER_FILE, NOT_IMPORTED, OTHER_FOLDER = "other-file", "not-imported", "other-folder"
-OTHER_PLUGIN, GENERATED_ONLY = "other-plugin", "generated-only"
+OTHER_PLUGIN, GENERATED_ONLY, MAYBE_IMPORTED = "other-plugin", "generated-only", "maybe-imported"
 
 
 class UnreadRuntime(Record):

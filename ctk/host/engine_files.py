@@ -11,7 +11,7 @@ from ctk.facts import Unknown
 from ctk.facts.engines import EngineFiles, EngineInstallation, EngineRuntime
 from ctk.host import Host
 from ctk.host.engine_daemons import add_daemon
-from ctk.host.engine_unread import collect_unread
+from ctk.host.engine_unread import collect_default_imports, collect_unread
 from ctk.host.processes import format_time
 from ctk.host.programs import find_program, look_at_program
 from ctk.host.reading import unknown_from
@@ -30,9 +30,11 @@ def add_files(host: Host, item: EngineInstallation, enabled: frozenset[str] | Un
 
 def _with_files(host: Host, item: EngineInstallation) -> EngineInstallation:
     """files is Unknown with the reason for a broken file, which is a fault too, or for a missing right."""
+    by_default = collect_default_imports(host, item)
+    item = item._replace(drop_ins=(*item.drop_ins, *by_default))
     try:
         layers = tuple(_layer(host, path) for path in _paths(item))
-        reading = read_layers(item, layers)
+        reading = read_layers(item, layers, by_default)
         files = _with_programs(host, _with_times(host, layers, reading.files))
     except ParseFault as error:
         return item._replace(files=Unknown(error.message), faults=(fault_of(error, item.config_path),))
@@ -48,13 +50,14 @@ def _paths(item: EngineInstallation) -> tuple[str, ...]:
     return (*first, item.config_path, *item.drop_ins)
 
 
-def read_layers(item: EngineInstallation, layers: tuple[Layer, ...]) -> FilesReading:
-    """The files' texts as this engine takes them. Raises ParseFault."""
+def read_layers(item: EngineInstallation, layers: tuple[Layer, ...], by_default: tuple[str, ...] = ()) -> FilesReading:
+    """The files' texts as this engine takes them. by_default: what containerd imports unasked. Raises ParseFault."""
     from ctk.engines import containerd_reading, crio_reading, docker_reading
 
     if item.engine == "containerd":
         is_merged = get_installation(item.engine, item.installation).treatment == DROP_IN and len(layers) > 1
-        return containerd_reading.read(layers, version_numbers(item.version), merged_elsewhere=is_merged)
+        version = version_numbers(item.version)
+        return containerd_reading.read(layers, version, merged_elsewhere=is_merged, by_default=by_default)
     if item.engine == "docker":
         return docker_reading.read(layers, item.flags)
     return crio_reading.read(layers) if item.engine == "crio" else crio_reading.read_podman(layers)

@@ -8,6 +8,7 @@ from ctk.errors import CtkError
 from ctk.facts import Unknown
 from ctk.facts.engines import (
     GENERATED_ONLY,
+    MAYBE_IMPORTED,
     NOT_IMPORTED,
     OTHER_FILE,
     OTHER_FOLDER,
@@ -20,7 +21,8 @@ from ctk.host.reading import try_read_text
 
 DOCKER_CONFIG = "/etc/docker/daemon.json"
 FOLDERS_IMPORTED_SINCE = (2, 2)
-"""containerd's own default imports /etc/containerd/conf.d from here on, where the main file names no imports."""
+FOLDER_IMPORTED = "/etc/containerd/conf.d/*.toml"
+"""containerd's own default imports these from here on, where the main file has no imports (its release notes)."""
 FILE_LIMIT = 100
 NVIDIA = ("nvidia", "ctk-container-runtime")
 
@@ -35,9 +37,33 @@ def collect_unread(host: Host, item: EngineInstallation) -> tuple[UnreadRuntime,
         return item.unread
     if get_installation(item.engine, item.installation).treatment in (GENERATED, TEMPLATE):
         return item.unread + tuple(_only_generated(host, item))
-    if _may_import_by_default(item):
-        return item.unread
-    return item.unread + tuple(_outside(host, item, _containerd_names, NOT_IMPORTED, ".toml"))
+    reason = NOT_IMPORTED if imports_folder(host, item) is not None else MAYBE_IMPORTED
+    return item.unread + tuple(_outside(host, item, _containerd_names, reason, ".toml"))
+
+
+def imports_folder(host: Host, item: EngineInstallation) -> bool | None:
+    """Whether this containerd imports its folder although no file says so; None: its version is not known."""
+    if item.engine != "containerd" or item.imports or _says_imports(host, item.config_path):
+        return False
+    version = version_numbers(item.version)
+    return None if version is None else version >= FOLDERS_IMPORTED_SINCE
+
+
+def _says_imports(host: Host, path: str) -> bool:
+    """An empty list says it, too; a broken file says nothing that counts."""
+    from ctk.engines import containerd_reading
+
+    text = try_read_text(host, path)
+    try:
+        return isinstance(text, str) and containerd_reading.names_imports(text, path)
+    except CtkError:
+        return True
+
+
+def collect_default_imports(host: Host, item: EngineInstallation) -> tuple[str, ...]:
+    """The files that containerd imports unasked."""
+    paths = _glob(host, FOLDER_IMPORTED) if imports_folder(host, item) else ()
+    return tuple(path for path in paths if path not in (item.config_path, *item.drop_ins))
 
 
 def _other_docker_file(host: Host, item: EngineInstallation) -> Iterator[UnreadRuntime]:
@@ -64,14 +90,6 @@ def _crio_names(text: str, path: str) -> tuple[str, ...]:
     from ctk.engines import crio_reading
 
     return crio_reading.nvidia_runtimes_of(text, path)
-
-
-def _may_import_by_default(item: EngineInstallation) -> bool:
-    """Whether files nobody imports may be in force: from 2.2 on, and unless the version is known to be lower."""
-    if item.imports:
-        return False
-    version = version_numbers(item.version)
-    return version is None or version >= FOLDERS_IMPORTED_SINCE
 
 
 def _outside(

@@ -35,6 +35,7 @@ from ctk.doctor.model import (
 )
 from ctk.engines.containerd_reading import plugin_table
 from ctk.facts import Unknown
+from ctk.facts.engines import MAYBE_IMPORTED
 
 if TYPE_CHECKING:
     from ctk.facts.engines import EngineFiles, EngineInstallation, EngineRuntime
@@ -87,6 +88,9 @@ def _judge_registered(snapshot: "Snapshot", item: "EngineInstallation") -> Outco
         return unseen(specs)
     if specs:
         return noted("no runtime of NVIDIA's is registered; CDI serves the GPUs", Evidence("CDI spec", specs[0].path))
+    maybe = [entry for entry in item.unread if entry.reason == MAYBE_IMPORTED]
+    if maybe:
+        return unseen(Unknown(f"from 2.2 on containerd imports {maybe[0].file}, and its version is not known"))
     table = plugin_table(files.config_version)
     return failed(
         f"no runtime of NVIDIA's is registered: pods that ask for the handler nvidia do not start; {item.config_path} "

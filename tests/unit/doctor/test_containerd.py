@@ -8,7 +8,7 @@ from ctk.doctor.checks.containerd_rows import CONTAINERD_CHECKS
 from ctk.doctor.model import CRITICAL, FAIL, HIGH, PASS, SKIP
 from ctk.facts import Unknown
 from ctk.facts.cdi import Cdi
-from ctk.facts.engines import GENERATED_ONLY, NOT_IMPORTED, OTHER_PLUGIN, FileFault, UnreadRuntime
+from ctk.facts.engines import GENERATED_ONLY, MAYBE_IMPORTED, NOT_IMPORTED, OTHER_PLUGIN, FileFault, UnreadRuntime
 from ctk.facts.pci import Pci
 from ctk.facts.snapshot import Snapshot
 from tests.cdi_builders import make_cdi, make_cdi_file, make_gpu_spec
@@ -111,6 +111,13 @@ ROWS = [
         bare(),
         "fail",
         "[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.nvidia]",
+    ),
+    Row(
+        "runtime.containerd.registered",
+        "maybe",
+        node(files=make_containerd_files(RUNC), unread=(STRAY._replace(reason=MAYBE_IMPORTED),)),
+        "unknown",
+        "version",
     ),
     Row("runtime.containerd.registered", "cdi", bare(make_cdi(), version="2.1.4"), "info", "CDI serves"),
     Row("runtime.containerd.registered", "cdi-off", bare(make_cdi()), "fail"),

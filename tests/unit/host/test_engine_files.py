@@ -10,6 +10,7 @@ import pytest
 from ctk.facts import Unknown
 from ctk.facts.engines import (
     GENERATED_ONLY,
+    MAYBE_IMPORTED,
     NOT_IMPORTED,
     OTHER_FILE,
     OTHER_FOLDER,
@@ -22,6 +23,7 @@ from ctk.host.engine_daemons import collect_enabled_units, collect_listens, make
 from ctk.host.engines import collect_engines
 from ctk.host.local import LocalHost
 from tests.builders import make_engine
+from tests.fake_host import FakeHost
 from tests.unit.host.trees import PROGRAM, Link, Program, plant
 
 DOCKERD = {"/usr/bin/dockerd": Program(PROGRAM)}
@@ -110,6 +112,27 @@ def test_k0s_merges_its_folder_without_an_import(tmp_path: Path) -> None:
     assert [(one.name, one.file) for one in files.runtimes] == [("nvidia", "/etc/k0s/containerd.d/nvidia.toml")]
 
 
+@pytest.mark.parametrize(
+    ("version", "main", "names"),
+    [
+        ("2.2.1", "version = 3\n", ["nvidia"]),
+        ("2.2.1", None, ["nvidia"]),
+        ("2.2.1", "version = 3\nimports = []\n", []),
+        ("2.1.9", "version = 3\n", []),
+    ],
+)
+def test_containerd_2_2_imports_its_folder_unasked(
+    tmp_path: Path, version: str, main: str | None, names: list[str]
+) -> None:
+    entry = ENTRY.replace("version = 2", "version = 3").replace("grpc.v1.cri", "cri.v1.runtime")
+    plant(tmp_path, {**CONTAINERD, DROP_IN: entry, **({} if main is None else {MAIN: main})})
+    answer = {"argv": ["/usr/bin/containerd", "--version"], "stdout": f"containerd containerd.io v{version} abc"}
+    found = collect_engines(FakeHost(str(tmp_path), {"command": [answer]}), Unknown("not asked"))
+    assert isinstance(found, tuple)
+    assert [one.name for one in files_of(found[0]).runtimes] == names
+    assert [one.reason for one in found[0].unread] == ([] if names else [NOT_IMPORTED])
+
+
 # -- in vain -----------------------------------------------------------------------------------------------------------
 
 
@@ -137,7 +160,16 @@ def test_k0s_merges_its_folder_without_an_import(tmp_path: Path) -> None:
         pytest.param(
             (CONTAINERD, {MAIN: 'version = 2\nimports = ["conf.d/*.toml"]\n', DROP_IN: ENTRY}), (), id="imported"
         ),
-        pytest.param((CONTAINERD, {MAIN: "version = 2\n", DROP_IN: ENTRY}), (), id="version-not-known"),
+        pytest.param(
+            (CONTAINERD, {MAIN: "version = 2\n", DROP_IN: ENTRY}),
+            (UnreadRuntime("nvidia", DROP_IN, MAYBE_IMPORTED),),
+            id="version-not-known",
+        ),
+        pytest.param(
+            (CONTAINERD, {MAIN: "version = 2\nimports = []\n", DROP_IN: ENTRY}),
+            (UnreadRuntime("nvidia", DROP_IN, NOT_IMPORTED),),
+            id="no-imports-at-all",
+        ),
         pytest.param(
             (CONTAINERD, {MAIN: 'version = 2\nimports = ["/x/*.toml"]\n', DROP_IN: "version = 2\n"}), (), id="others"
         ),
