@@ -8,6 +8,8 @@ import pytest
 from ctk.doctor.checks.jetson import JETSON_CHECKS
 from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
 from ctk.doctor.checks.wsl import WSL_CHECKS
+from ctk.doctor.model import ERROR, FAIL
+from ctk.doctor.run import run_checks
 from ctk.doctor.scope import has_gpus_or_traces
 from ctk.facts import Unknown
 from ctk.facts.driver import DriverPackage
@@ -18,6 +20,7 @@ from ctk.facts.snapshot import Snapshot
 from tests.builders import make_snapshot, make_system
 from tests.driver_builders import FIRST, SECOND, make_driver, make_function, make_modules, make_pci
 from tests.nvml_builders import make_nvml, make_nvml_gpu, make_service, make_services
+from tests.unit.doctor.mutations import find_mutations, mutate
 from tests.unit.doctor.tables import Row, assert_row, outcomes_of, params
 
 CHECKS = (*JETSON_CHECKS, *WSL_CHECKS, *VIRTUAL_MACHINE_CHECKS)
@@ -318,3 +321,17 @@ def test_a_second_gpu_of_a_guest_is_judged_by_itself() -> None:
     snapshot = guest(pci=make_pci(BARE_REGION, make_function(SECOND)))
     found = outcomes_of(CHECKS, "vm.passthrough", snapshot)
     assert [(outcome.subject, outcome.status) for outcome in found] == [(FIRST, "fail"), (SECOND, "pass")]
+
+
+@pytest.mark.parametrize(
+    "snapshot", [wsl(), orin(), vgpu(licence=LICENSED), manager()], ids=["wsl", "orin", "vgpu", "host"]
+)
+def test_no_fact_that_is_missing_or_absurd_makes_a_failure_of_a_healthy_platform(snapshot: Snapshot) -> None:
+    mutations = [
+        found for found in find_mutations(snapshot) if found.place[0] in ("platform", "system", "nvml", "services")
+    ]
+    assert mutations
+    for mutation in mutations:
+        findings = run_checks(CHECKS, mutate(snapshot, mutation))
+        wrong = {ERROR, FAIL} if isinstance(mutation.value, Unknown) else {ERROR}
+        assert [(item.key, item.outcome.message) for item in findings if item.status in wrong] == [], mutation.name
