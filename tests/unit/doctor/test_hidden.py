@@ -10,17 +10,21 @@ import pytest
 
 from ctk.doctor.checks import ALL_CHECKS
 from ctk.doctor.checks.device_rows import DEVICE_CHECKS
+from ctk.doctor.checks.driver_params import DRIVER_PARAMETER_CHECKS
 from ctk.doctor.checks.library_rows import LIBRARY_CHECKS
 from ctk.doctor.model import ERROR, FAIL, PASS, SKIP, UNKNOWN, WARN, Finding
+from ctk.doctor.parts import parts_of
 from ctk.doctor.report import judge
+from ctk.doctor.run import run_checks
 from ctk.facts.snapshot import Snapshot
 from ctk.host import LocalHost
 from ctk.host.collect import collect
 from tests.conftest import AsNobody
-from tests.fake_host import FakeHost, build_host, snapshot_of
+from tests.fake_host import FakeHost, Rows, build_host, snapshot_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-OWN = tuple(check.id for check in (*DEVICE_CHECKS, *LIBRARY_CHECKS))
+CHECKS = (*DEVICE_CHECKS, *LIBRARY_CHECKS, *DRIVER_PARAMETER_CHECKS)
+OWN = tuple(check.id for check in CHECKS)
 NODES = tuple(check.id for check in DEVICE_CHECKS)
 NODE_LISTS = tuple(
     name for name in NODES if name not in ("device.dev-mount", "device.nvswitch-nodes", "device.imex-channels")
@@ -32,6 +36,17 @@ def findings_of(snapshot: Snapshot) -> dict[str, Finding]:
     report = judge(snapshot, ALL_CHECKS, ALL_CHECKS)
     assert [item.outcome.message for item in report.findings if item.status == ERROR] == []
     return {item.check.id: item for item in report.findings}
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[FakeHost, Rows]:
+    return build_host("healthy-one-gpu", tmp_path_factory.mktemp("hosts") / "host")
+
+
+def look_at(host: FakeHost, rows: Rows) -> dict[str, Finding]:
+    """What the checks of this file say of the host with these rows."""
+    snapshot = collect(FakeHost(host.root, rows), None, parts=parts_of(CHECKS))
+    return {item.check.id: item for item in run_checks(CHECKS, snapshot)}
 
 
 @pytest.mark.parametrize(
@@ -54,18 +69,16 @@ def findings_of(snapshot: Snapshot) -> dict[str, Finding]:
         ("/usr/lib/x86_64-linux-gnu", ("lib.core", "lib.symlink-chain", "lib.version-suffix")),
     ],
 )
-def test_what_is_closed_is_unknown(tmp_path: Path, denied: str, names: tuple[str, ...]) -> None:
-    host, rows = build_host("healthy-one-gpu", tmp_path / "host")
-    closed = {**rows, "denied": [*rows.get("denied", ()), {"path": denied}]}
-    found = findings_of(collect(FakeHost(host.root, closed), nvml_seconds=None))
+def test_what_is_closed_is_unknown(healthy: tuple[FakeHost, Rows], denied: str, names: tuple[str, ...]) -> None:
+    host, rows = healthy
+    found = look_at(host, {**rows, "denied": [*rows.get("denied", ()), {"path": denied}]})
     assert {name: found[name].status for name in names} == dict.fromkeys(names, UNKNOWN)
     assert [found[name].outcome.message for name in OWN if found[name].status in (FAIL, WARN)] == []
 
 
 def test_divided_gpu_whose_folder_of_nodes_is_closed(tmp_path: Path) -> None:
     host, rows = build_host("mig-server", tmp_path / "host")
-    closed = {**rows, "denied": [{"path": "/dev/nvidia-caps"}]}
-    found = findings_of(collect(FakeHost(host.root, closed), nvml_seconds=None))
+    found = look_at(host, {**rows, "denied": [{"path": "/dev/nvidia-caps"}]})
     assert found["device.mig-caps"].status == UNKNOWN
 
 
