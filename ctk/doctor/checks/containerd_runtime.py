@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 RUNC_SHIM = "io.containerd.runc."
 STOCK = "runc"
+K0S_CONTROLLER = "k0scontroller.service"
 SELF_CONFIGURING = frozenset({"k3s", "rke2"})
 """They look for NVIDIA's runtime at every start and register it themselves (docs.k3s.io, advanced)."""
 
@@ -55,6 +56,8 @@ def check_running(snapshot: "Snapshot") -> tuple[Outcome, ...]:
 def _judge_running(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     if item.installation in ("docker", "docker-snap"):
         return skipped("dockerd starts it when it needs it")
+    if item.unit == K0S_CONTROLLER and item.running is False:
+        return noted("k0s runs as a controller, which starts containerd only if it is a worker too")
     return judge_running(snapshot, item)
 
 

@@ -165,7 +165,7 @@ DOCKER_CHECKS: tuple[Check, ...] = (
         reads="runtimes, default-runtime, cgroup driver, CDI and live-restore in daemon.json and in GET /info; times",
         rule="fail when they differ, and say whether a reload is enough; where dockerd may not be asked, warn when the "
         "file is newer than the daemon",
-        source="docs.docker.com, dockerd, configuration reload behavior; measured on 20.10",
+        source="docs.docker.com, dockerd, configuration reload behavior; measured on 20.10 and 28.5",
         needs=("runtime.docker.config-parse", "runtime.docker.running"),
         explains=("unknown or invalid runtime name: nvidia, although the file has it",),
         fix="guarded",

@@ -64,6 +64,7 @@ ROWS = [
     Row("runtime.containerd.running", "stopped", node(running=False), "fail", "does not run", "containerd"),
     Row("runtime.containerd.running", "silent", node(listens=False), "fail", "nothing answers"),
     Row("runtime.containerd.running", "at-rest", node(running=False, enabled=False), "info"),
+    Row("runtime.containerd.running", "k0s", node(running=False, unit="k0scontroller.service"), "info", "controller"),
     Row("runtime.containerd.running", "dockers-own", node(installation="docker", running=False), "skip", "dockerd"),
     Row("runtime.containerd.running", "hidden", node(running=NOWHERE), "unknown"),
     # -- config-parse
