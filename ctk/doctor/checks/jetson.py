@@ -139,7 +139,7 @@ def check_csv_files(snapshot: "Snapshot") -> Outcome:
     faults = [fault for file in files for fault in file.faults]
     if faults:
         message = f"lines of the mount files are passed over ({len(faults)}, the first: {faults[0].reason})"
-        return warned(message, *_quotes(faults))
+        return warned(message, *_quotes(faults), remedy=_CORRECT)
     words = ", ".join(_base_name(file) for file in used)
     others = [_base_name(file) for file in files if not file.in_force]
     more = f"; only with NVIDIA_REQUIRE_JETPACK=csv-mounts=all: {', '.join(others)}" if others else ""
@@ -174,9 +174,12 @@ def check_csv_paths(snapshot: "Snapshot") -> Outcome:
         message = f"{grave[0].text.partition(',')[2].strip()}, which every GPU container needs, is not there"
         return failed(message, *_quotes((*grave, *(fault for fault in missing if fault not in grave))))
     total = sum(file.paths for file in files)
-    return warned(f"{len(missing)} of {total} paths of the mount files are not there", *_quotes(missing))
+    message = f"{len(missing)} of {total} paths of the mount files are not there"
+    return warned(message, *_quotes(missing), remedy=_LEAVE)
 
 
+_CORRECT = Remedy("Write each line as KIND, PATH, with one of the kinds dev, dir, lib and sym")
+_LEAVE = Remedy("Nothing, if this board does not have them; else install what they belong to, of the same release")
 _REINSTALL = Remedy(
     "Install the packages of the same release again",
     (Command("apt-get install --reinstall nvidia-container nvidia-l4t-cuda nvidia-l4t-core"),),

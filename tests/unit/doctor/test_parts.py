@@ -7,6 +7,7 @@ import pytest
 
 from ctk.doctor.checks import ALL_CHECKS
 from ctk.doctor.parts import ALWAYS, READ, parts_of
+from ctk.doctor.run import select_checks
 from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from ctk.host.collect import collect
 from tests.fake_host import build_host
@@ -37,3 +38,10 @@ def test_only_the_wanted_parts_are_collected(tmp_path: Path) -> None:
     snapshot = collect(host, None, parts=frozenset({"pci", "kubelet"}))
     looked_at = {name for name in FIELDS if getattr(snapshot, name) != NOT_COLLECTED}
     assert looked_at - {"cuda_probe", "smi"} == UNCONDITIONAL | {"pci", "kubelet"}
+
+
+def test_the_last_step_of_an_installer_reads_no_kernel_log() -> None:
+    """A log may be large, and nothing in it is an installer's fault."""
+    parts = parts_of(select_checks(ALL_CHECKS, profile="install"))
+    assert parts is not None, "a check of the install profile has no row in ctk.doctor.parts"
+    assert "kernel_log" not in parts
