@@ -70,9 +70,11 @@ def _folders(item: EngineInstallation) -> tuple[tuple[str, ...], str]:
 
 
 def _reads(item: EngineInstallation) -> bool | None:
-    """By its version, its switch, and whether containers come to it at all."""
+    """By its version, its switch, and whether it is used at all."""
     if item.engine == "containerd" and item.used_by == ("docker",):
         return False  # dockerd reads the specs itself; containerd's switch is one of its CRI plugin
+    if item.engine != "podman" and item.running is False and item.enabled is False:
+        return False  # it lies on the disk only
     if isinstance(item.daemon, EngineDaemon) and item.daemon.cdi_directories is not None:
         return bool(item.daemon.cdi_directories)
     version = version_numbers(item.version)[:2]

@@ -65,6 +65,8 @@ READS = {
     "CRI-O": (engine("crio", "1.31.0"), True),
     "Podman": (engine("podman", "5.2.2"), True),
     "Podman before CDI": (engine("podman", "4.0.2"), False),
+    "an engine that nobody uses": (engine("crio", "1.31.0", running=False, enabled=False), False),
+    "an engine that starts at boot": (engine("crio", "1.31.0", running=False, enabled=True), True),
     "unknown version": (engine("docker", None), None),
     "unread file": (engine("docker", "28.3.0", files=NO), None),
 }
