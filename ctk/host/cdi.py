@@ -19,7 +19,7 @@ USUAL_FOLDERS = (*DEFAULT_FOLDERS, "/run/cdi")
 """/run/cdi is what /var/run/cdi is on most hosts; where it is not, a spec in it is read by nobody."""
 ENDINGS = (".json", ".yaml")
 """container-device-interface, pkg/cdi/spec-dirs.go; names with others are passed over, and folders in folders."""
-MOST_FILES, MOST_PATHS, MOST_IGNORED = 500, 5000, 50
+MOST_IGNORED = 50
 KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -70,7 +70,7 @@ def _collect_folder(host: Host, path: str, names: tuple[str, ...]) -> CdiFolder:
 
 
 def _collect_files(host: Host, place: str, path: str) -> Iterable[CdiFile]:
-    for name in [name for name in host.list_directory(place) if name.endswith(ENDINGS)][:MOST_FILES]:
+    for name in (name for name in host.list_directory(place) if name.endswith(ENDINGS)):
         file = collect_file(host, f"{path.rstrip('/')}/{name}", place)
         if file is not None:
             yield file
@@ -116,7 +116,7 @@ def collect_host_paths(host: Host, files: tuple[CdiFile, ...] | Unknown) -> tupl
         return files
     specs = [file.spec for file in files if isinstance(file.spec, CdiSpec)]
     paths = dict.fromkeys(named.path for spec in specs for named in host_paths_of(spec))
-    return tuple(_collect_host_path(host, path) for path in list(paths)[:MOST_PATHS])
+    return tuple(_collect_host_path(host, path) for path in paths)
 
 
 def _collect_host_path(host: Host, path: str) -> CdiHostPath:
