@@ -262,7 +262,7 @@ VIRTUAL_MACHINE_CHECKS: tuple[Check, ...] = (
         reads="the unit nvidia-vgpu-mgr and its process",
         rule="fail when it is enabled and does not run",
         source="NVIDIA/gpu-operator, the vGPU manager's validation",
-        needs=("driver.module-loaded",),
+        needs=("vm.hypervisor", "driver.module-loaded"),
         explains=("a virtual machine with a vGPU does not start",),
         remedy=Remedy(
             "Start it and look at what it says; GPUs with SR-IOV also need their virtual functions",
