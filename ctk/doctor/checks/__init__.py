@@ -33,6 +33,7 @@ from ctk.doctor.checks.security_rows import SECURITY_CHECKS
 from ctk.doctor.checks.sxid import SXID_CHECKS
 from ctk.doctor.checks.toolkit_config_rows import TOOLKIT_CONFIG_CHECKS
 from ctk.doctor.checks.toolkit_rows import TOOLKIT_CHECKS
+from ctk.doctor.checks.toolkit_switches import TOOLKIT_SWITCH_CHECKS
 from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
 from ctk.doctor.checks.wsl import WSL_CHECKS
 from ctk.doctor.checks.xid import XID_CHECKS
@@ -68,6 +69,7 @@ ALL_CHECKS: tuple[Check, ...] = (
     *CUDA_CHECKS,
     *TOOLKIT_CHECKS,
     *TOOLKIT_CONFIG_CHECKS,
+    *TOOLKIT_SWITCH_CHECKS,
     *CDI_CHECKS,
     *ANY_CHECKS,
     *DOCKER_CHECKS,

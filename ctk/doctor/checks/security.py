@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LDCONFIG = "nvidia-container-cli.ldconfig"
 ENVVAR = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+COMPAT_FROM_CONTAINER = "features.allow-cuda-compat-libs-from-container"
+UNKNOWN_FIELDS = "features.allow-unknown-oci-spec-fields"
 OTHERS_WRITE, GROUP_WRITES, STICKY = 0o002, 0o020, 0o1000
 NOBODY = 65534
 """In an unprivileged system container: the host's own files, which nobody in there may change."""
@@ -120,3 +122,25 @@ def check_envvar_unprivileged(snapshot: "Snapshot") -> Outcome:
         evidence,
         Evidence(f"runtime {runtime.name} of {engine.engine}", runtime.file or engine.config_path),
     )
+
+
+def check_compat_from_container(snapshot: "Snapshot") -> Outcome:
+    """Code of the image would stand in the place of the driver's libraries."""
+    config = config_of(snapshot)
+    if isinstance(config, Outcome):
+        return config
+    if not config.is_true(COMPAT_FROM_CONTAINER):
+        return passed("no library of an image is mounted over the host's")
+    evidence = Evidence(f"{COMPAT_FROM_CONTAINER} = true", config.path)
+    return warned("an image's CUDA compatibility libraries may be mounted over the host's", evidence)
+
+
+def check_unknown_oci_fields(snapshot: "Snapshot") -> Outcome:
+    """A field that the runtime drops may be one that shuts the container in."""
+    config = config_of(snapshot)
+    if isinstance(config, Outcome):
+        return config
+    if not config.is_true(UNKNOWN_FIELDS):
+        return passed("the switch that drops unknown fields is off")
+    evidence = Evidence(f"{UNKNOWN_FIELDS} = true", config.path)
+    return noted("fields of a container's configuration that the toolkit does not know are dropped", evidence)

@@ -5,9 +5,11 @@ what opens this very host is told by every run.
 """
 
 from ctk.doctor.checks.security import (
+    check_compat_from_container,
     check_config_writable,
     check_envvar_unprivileged,
     check_ldconfig_from_container,
+    check_unknown_oci_fields,
 )
 from ctk.doctor.checks.security_versions import (
     check_containerd_cve,
@@ -16,7 +18,7 @@ from ctk.doctor.checks.security_versions import (
     check_runc_cve,
     check_toolkit_cve,
 )
-from ctk.doctor.model import CRITICAL, HIGH, MEDIUM, SECURITY, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import CRITICAL, HIGH, LOW, MEDIUM, SECURITY, TRIAGE, Check, Command, Remedy
 
 GROUP = "Security posture"
 
@@ -81,6 +83,39 @@ SECURITY_CHECKS = (
         ),
         fix="guarded",
         profiles=(SECURITY, TRIAGE),
+    ),
+    Check(
+        id="security.compat-from-container",
+        title="no image puts its libraries over the driver's",
+        group=GROUP,
+        layer="L7",
+        severity=MEDIUM,
+        evaluate=check_compat_from_container,
+        reads="features.allow-cuda-compat-libs-from-container",
+        rule="warn when it is on",
+        source="NVIDIA's container toolkit; NVIDIA security bulletin 5616 (CVE-2025-23359)",
+        needs=("toolkit.config-parse",),
+        remedy=Remedy("Switch it off", (Command("ctk config unset features.allow-cuda-compat-libs-from-container"),)),
+        fix="guarded",
+        profiles=(SECURITY,),
+    ),
+    Check(
+        id="security.unknown-oci-fields",
+        title="no field of a container's configuration is dropped",
+        group=GROUP,
+        layer="L7",
+        severity=LOW,
+        evaluate=check_unknown_oci_fields,
+        reads="features.allow-unknown-oci-spec-fields",
+        rule="a note when it is on",
+        source="NVIDIA's container toolkit, release notes of 1.19.0",
+        needs=("toolkit.config-parse",),
+        remedy=Remedy(
+            "Switch it off when the toolkit is as new as the engine",
+            (Command("ctk config unset features.allow-unknown-oci-spec-fields"),),
+        ),
+        fix="guarded",
+        profiles=(SECURITY,),
     ),
     Check(
         id="security.toolkit-cve",

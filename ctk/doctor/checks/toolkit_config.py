@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ctk.facts.toolkit_setup import ToolkitConfig, ToolkitProblem
 
 LDCONFIG = "nvidia-container-cli.ldconfig"
-OWN_CHECKS = (LDCONFIG,)
+OWN_CHECKS = (LDCONFIG, "supported-driver-capabilities")
 """Keys whose values have a check of their own."""
 LARGE_LOG_BYTES = 100 << 20
 

@@ -30,6 +30,7 @@ from tests.unit.doctor.tables import Row, assert_row, outcomes_of, params
 DENIED = Unknown("permission denied")
 NOT_RUN = Unknown("not run: --root")
 ALLOW, LDCONFIG = "features.allow-ldconfig-from-container", "nvidia-container-cli.ldconfig"
+COMPAT, UNKNOWN_FIELDS = "features.allow-cuda-compat-libs-from-container", "features.allow-unknown-oci-spec-fields"
 ENVVAR = "accept-nvidia-visible-devices-envvar-when-unprivileged"
 MODE, NO_HOOK = "nvidia-container-runtime.mode", "features.disable-cuda-compat-lib-hook"
 NVIDIA = EngineFiles((EngineRuntime("nvidia", "/usr/bin/nvidia-container-runtime", "/etc/x.toml"),), None, None)
@@ -134,6 +135,14 @@ ROWS = [
     Row("security.envvar-unprivileged", "engines-closed", config(engines=DENIED), "unknown"),
     Row("security.envvar-unprivileged", "wrong-type", config(make_value(ENVVAR, None)), "skip"),
     Row("security.envvar-unprivileged", "closed", make_snapshot(toolkit_setup=DENIED), "unknown"),
+    Row("security.compat-from-container", "off", make_snapshot(), "pass"),
+    Row("security.compat-from-container", "on", config(make_value(COMPAT, True)), "warn"),
+    Row("security.compat-from-container", "no-toolkit", make_snapshot(toolkit=no_tools()), "skip"),
+    Row("security.compat-from-container", "closed", make_snapshot(toolkit_setup=DENIED), "unknown"),
+    Row("security.unknown-oci-fields", "off", make_snapshot(), "pass"),
+    Row("security.unknown-oci-fields", "on", config(make_value(UNKNOWN_FIELDS, True)), "info", "are dropped"),
+    Row("security.unknown-oci-fields", "no-toolkit", make_snapshot(toolkit=no_tools()), "skip"),
+    Row("security.unknown-oci-fields", "closed", make_snapshot(toolkit_setup=DENIED), "unknown"),
     Row("security.toolkit-cve", "current", make_snapshot(), "pass", "1.20.0"),
     Row("security.toolkit-cve", "old", config(version="1.16.1"), "fail", "CVE-2024-0132"),
     Row("security.toolkit-cve", "hook", config(version="1.17.7"), "fail", "CVE-2025-23266"),

@@ -5,6 +5,13 @@ import dataclasses
 import pytest
 
 from ctk.doctor.checks.toolkit_config_rows import TOOLKIT_CONFIG_CHECKS
+from ctk.doctor.checks.toolkit_switches import (
+    CAPABILITIES,
+    COMPAT_MODE,
+    NO_COMPAT_HOOK,
+    SKIP_DETECTION,
+    TOOLKIT_SWITCH_CHECKS,
+)
 from ctk.facts import Unknown
 from ctk.facts.driver import Driver
 from ctk.facts.engines import EngineFiles
@@ -35,6 +42,7 @@ from tests.toolkit_builders import (
 from tests.unit.doctor.tables import Row, assert_row, outcomes_of, params
 
 DENIED = Unknown("permission denied")
+CHECKS = (*TOOLKIT_CONFIG_CHECKS, *TOOLKIT_SWITCH_CHECKS)
 MODE, ROOT, USER = "nvidia-container-runtime.mode", "nvidia-container-cli.root", "nvidia-container-cli.user"
 LDCONFIG, NO_CGROUPS = "nvidia-container-cli.ldconfig", "nvidia-container-cli.no-cgroups"
 ALLOW = "features.allow-ldconfig-from-container"
@@ -85,9 +93,7 @@ def without_values(identity: str) -> list[Row]:
     ]
 
 
-OF_VALUES = [
-    check.id for check in TOOLKIT_CONFIG_CHECKS if check.id not in ("toolkit.config-present", "toolkit.config-parse")
-]
+OF_VALUES = [check.id for check in CHECKS if check.id not in ("toolkit.config-present", "toolkit.config-parse")]
 
 ROWS = [
     Row("toolkit.config-present", "there", make_snapshot(), "pass"),
@@ -242,6 +248,20 @@ ROWS = [
         "fail",
         "no group 'video'",
     ),
+    Row("toolkit.capabilities", "all", make_snapshot(), "pass"),
+    Row("toolkit.capabilities", "word", config(make_value(CAPABILITIES, "all")), "pass"),
+    Row("toolkit.capabilities", "no-utility", config(make_value(CAPABILITIES, "compute,video")), "warn", "utility"),
+    Row(
+        "toolkit.capabilities", "typo", problem(VALUE, CAPABILITIES, "'computer' is no capability"), "fail", "computer"
+    ),
+    Row("toolkit.capabilities", "wrong-type", config(make_value(CAPABILITIES, None)), "skip"),
+    Row("toolkit.cuda-compat-mode", "default", make_snapshot(), "pass"),
+    Row("toolkit.cuda-compat-mode", "mount", config(make_value(COMPAT_MODE, "mount")), "warn"),
+    Row("toolkit.cuda-compat-mode", "disabled", config(make_value(COMPAT_MODE, "disabled")), "info"),
+    Row("toolkit.cuda-compat-mode", "no-hook", config(make_value(NO_COMPAT_HOOK, True)), "info"),
+    Row("toolkit.skip-mode-detection", "off", make_snapshot(), "pass"),
+    Row("toolkit.skip-mode-detection", "on", config(make_value(SKIP_DETECTION, True)), "info"),
+    Row("toolkit.skip-mode-detection", "on-with-cdi", mode("cdi", make_value(SKIP_DETECTION, True)), "warn"),
     Row("toolkit.log-files", "off", make_snapshot(), "pass"),
     Row("toolkit.log-files", "on", config(logs=(log(),)), "warn", "is on"),
     Row("toolkit.log-files", "large", config(logs=(log(size_bytes=200 << 20),)), "warn", "grows without end"),
@@ -260,17 +280,17 @@ ROWS = [
 
 @pytest.mark.parametrize("row", params(ROWS))
 def test_check_says(row: Row) -> None:
-    assert_row(TOOLKIT_CONFIG_CHECKS, row)
+    assert_row(CHECKS, row)
 
 
 def test_every_check_has_rows() -> None:
-    assert {row.check for row in ROWS} == {check.id for check in TOOLKIT_CONFIG_CHECKS}
+    assert {row.check for row in ROWS} == {check.id for check in CHECKS}
 
 
 def test_before_1_18_auto_means_the_hook() -> None:
     """Then the hook's programs are needed, and no-cgroups counts."""
     snapshot = dataclasses.replace(mode(hook=None), toolkit=make_tools("1.17.8"))
-    (outcome,) = outcomes_of(TOOLKIT_CONFIG_CHECKS, "toolkit.hook-path", snapshot)
+    (outcome,) = outcomes_of(CHECKS, "toolkit.hook-path", snapshot)
     assert outcome.status == "fail"
     assert outcome.message.startswith("the mode legacy needs")
 
@@ -283,8 +303,6 @@ def test_before_1_18_auto_means_the_hook() -> None:
     ],
 )
 def test_the_remedy_names_the_ldconfig_that_is_there(value: str, fault: str, command: str) -> None:
-    (outcome,) = outcomes_of(
-        TOOLKIT_CONFIG_CHECKS, "toolkit.ldconfig", config(make_value(LDCONFIG, value, fault=fault))
-    )
+    (outcome,) = outcomes_of(CHECKS, "toolkit.ldconfig", config(make_value(LDCONFIG, value, fault=fault)))
     assert outcome.remedy is not None
     assert [entry.text for entry in outcome.remedy.commands] == [command]
