@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench_cdi_host import make_cdi_host
-from bench_generate_host import can_make_nodes, make_generate_host, make_mig_host
+from bench_driver_files import can_make_nodes
+from bench_generate_host import make_generate_host, make_mig_host
 from bench_gpu_host import make_gpu_host, make_large_log_host
 from bench_hook import (
     APPLY,

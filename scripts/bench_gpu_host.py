@@ -1,8 +1,19 @@
-"""Makes the GPU hosts that scripts/bench measures the doctor on: trees of files, without device nodes or programs."""
+"""Makes the GPU hosts that scripts/bench measures the doctor on: trees of files, with device nodes if allowed."""
 
 from pathlib import Path
 
-RELEASE, VERSION = "6.1.0-21-amd64", "580.95.05"
+from bench_driver_files import (
+    CONTROL_NODES,
+    VERSION,
+    can_make_nodes,
+    link,
+    make_control_nodes,
+    make_libraries,
+    make_node,
+    write,
+)
+
+RELEASE = "6.1.0-21-amd64"
 GPU_COUNT = 8
 SYSFS = "sys/devices/pci0000:{bus:02x}/0000:{bus:02x}:00.0"
 MODULES = (("nvidia_uvm", "-"), ("nvidia_drm", "-"), ("nvidia_modeset", "nvidia_drm,"), ("nvidia", "nvidia_uvm,"))
@@ -11,6 +22,7 @@ FILES = {
     "etc/os-release": 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "etc/docker/daemon.json": '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}\n',
     "proc/1/comm": "systemd\n",
+    "proc/1/mountinfo": "25 1 0:5 / /dev rw,nosuid - devtmpfs udev rw\n",
     "proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz root=UUID=0 ro\n",
     "proc/devices": "Character devices:\n195 nvidia\n235 nvidia-caps\n508 nvidia-uvm\n\nBlock devices:\n",
     "proc/driver/nvidia/params": "ModifyDeviceFiles: 1\nDeviceFileMode: 438\nEnableGpuFirmware: 18\n",
@@ -45,17 +57,6 @@ LINK = {
 }
 
 
-def write(path: Path, text: str, mode: int = 0o644) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    path.chmod(mode)
-
-
-def link(path: Path, target: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to(target)
-
-
 def make_gpu_host(folder: Path) -> None:
     """Eight GPUs behind ports of their own, the open modules, libraries, firmware, and Docker with the runtime."""
     for name, text in FILES.items():
@@ -67,14 +68,27 @@ def make_gpu_host(folder: Path) -> None:
         "nvidia-container-runtime-hook",
         "nvidia-ctk",
         "nvidia-smi",
+        "nvidia-modprobe",
     )
     for program in programs:
-        write(folder / "usr/bin" / program, "#!/bin/sh\n", 0o755)
+        write(folder / "usr/bin" / program, "#!/bin/sh\n", 0o4755 if program == "nvidia-modprobe" else 0o755)
     make_modules(folder)
     make_driver_files(folder)
     for number in range(GPU_COUNT):
         make_gpu(folder, number)
+    if can_make_nodes():
+        make_nodes(folder)
     write(folder / "var/log/kern.log", log_line(0, f"Linux version {RELEASE}") + log_line(6, "usb 1-1: new device"))
+
+
+def make_nodes(folder: Path) -> None:
+    """The nodes with their links by number, as a healthy host has them."""
+    make_control_nodes(folder)
+    for number in range(GPU_COUNT):
+        make_node(folder / f"dev/nvidia{number}", 195, number)
+        link(folder / f"dev/char/195:{number}", f"../nvidia{number}")
+    for name, major, minor in CONTROL_NODES:
+        link(folder / f"dev/char/{major}:{minor}", f"../{name}")
 
 
 def make_modules(folder: Path) -> None:
@@ -86,10 +100,7 @@ def make_modules(folder: Path) -> None:
 
 
 def make_driver_files(folder: Path) -> None:
-    libraries = folder / "usr/lib/x86_64-linux-gnu"
-    for name in ("libnvidia-ml.so", "libcuda.so"):
-        write(libraries / f"{name}.{VERSION}", "")
-        link(libraries / f"{name}.1", f"{name}.{VERSION}")
+    make_libraries(folder)
     for name in ("gsp_ga10x.bin", "gsp_tu10x.bin"):
         write(folder / "lib/firmware/nvidia" / VERSION / name, "")
 
