@@ -26,6 +26,7 @@ CvesOf = Callable[[Release], "tuple[Cve, ...]"]
 
 COMPAT_SWITCH = "features.disable-cuda-compat-lib-hook"
 MODE = "nvidia-container-runtime.mode"
+NONE_OF_OURS = "there is no GPU here, and nothing of NVIDIA's"
 SYSTEM_FOLDERS = ("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/")
 
 
@@ -142,9 +143,18 @@ def _is_vgpu_host(snapshot: "Snapshot") -> bool:
     return manager is not None and manager.running is True
 
 
+def _is_none_of_ours(snapshot: "Snapshot") -> bool:
+    """A host without GPUs may have any engine it likes."""
+    from ctk.doctor.scope import has_gpus_or_traces
+
+    return not has_gpus_or_traces(snapshot)
+
+
 def check_runc_cve(snapshot: "Snapshot") -> Outcome:
     """Of the copy in the system's folders, which Docker and containerd start."""
     cgroups = snapshot.cgroups
+    if _is_none_of_ours(snapshot):
+        return skipped(NONE_OF_OURS)
     if isinstance(cgroups, Unknown):
         return unseen(cgroups)
     from ctk.doctor.data.cves import RUNC_CVES
@@ -176,6 +186,8 @@ def check_containerd_cve(snapshot: "Snapshot") -> Outcome:
 
 
 def _judge_engine(snapshot: "Snapshot", name: str, cves_of: "CvesOf") -> Outcome:
+    if _is_none_of_ours(snapshot):
+        return skipped(NONE_OF_OURS)
     if isinstance(snapshot.engines, Unknown):
         return unseen(snapshot.engines)
     engines = [engine for engine in engines_of(snapshot) if engine.engine == name]

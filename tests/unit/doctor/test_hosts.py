@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from ctk.doctor.checks import ALL_CHECKS
-from ctk.doctor.model import ERROR, WARN
+from ctk.doctor.model import ERROR, FAIL, WARN
 from ctk.doctor.parts import parts_of
 from ctk.doctor.report import Report, judge
 from ctk.doctor.run import run_checks, select_checks
+from ctk.errors import EXIT_NOT_APPLICABLE
 from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.conftest import GoldenCheck
 from tests.fake_host import HOSTS, names_of_hosts
@@ -77,3 +78,12 @@ def crashes(report: Report) -> list[str]:
 @pytest.mark.parametrize("report", OTHERS, indirect=True, ids=OTHERS)
 def test_no_check_crashes(report: Report) -> None:
     assert crashes(report) == []
+
+
+@pytest.mark.parametrize("profile", ["install", "security", "all"])
+@pytest.mark.parametrize("name", ["cpu-only", "cpu-only-docker", "wsl2-without-nvidia"])
+def test_a_host_without_gpus_is_nobodys_business_under_any_profile(name: str, profile: str, tmp_path: Path) -> None:
+    snapshot = snapshot_in_memory(name, tmp_path / "host")
+    report = judge(snapshot, select_checks(ALL_CHECKS, profile=profile), ALL_CHECKS)
+    assert [(item.key, item.outcome.message) for item in report.findings if item.status in (FAIL, WARN)] == []
+    assert report.exit_code(strict=True) == EXIT_NOT_APPLICABLE
