@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ctk.engines.docker_reading import MEMBERS, MERGED_MEMBERS
+
 from .daemons import RunningContainerd, RunningDockerd
 from .engines import Engine
 from .scenario import Scenario
@@ -65,3 +67,36 @@ def test_a_drop_in_that_the_running_containerd_does_not_import(containerd: Engin
     assert found["runtime.containerd.imports"]["status"] == "fail"
     assert found["runtime.containerd.running"]["status"] == "pass"
     assert {one["status"] for one in found.values()} <= {"fail", "pass", "info", "skip", "unknown"}
+
+
+SAMPLES: dict[str, tuple[str, object]] = {
+    "add-runtime": ("a=/b", {"b": {"path": "/c"}}),
+    "authorization-plugin": ("x", ["y"]),
+    "cdi-spec-dir": ("/a", ["/b"]),
+    "default-ulimit": ("nofile=1:2", {"nproc": {"Name": "nproc", "Soft": 1, "Hard": 2}}),
+    "dns-opt": ("a", ["b"]),
+    "exec-opt": ("a=b", ["c=d"]),
+    "feature": ("cdi=true", {"cdi": True}),
+    "host": ("unix:///a", ["unix:///b"]),
+    "insecure-registry": ("a", ["b"]),
+    "label": ("a=b", ["c=d"]),
+    "log-opt": ("a=b", {"c": "d"}),
+    "registry-mirror": ("https://a", ["https://b"]),
+    "storage-opt": ("a=b", ["c=d"]),
+}
+
+
+def test_flags_and_members_clash_as_our_table_says(dockerd: Engine, make_scenario: MakeScenario) -> None:
+    """By dockerd --validate, from 23 on; a release that does not know a flag has no word on it."""
+    assert set(SAMPLES) == set(MEMBERS)
+    scenario = make_scenario(dockerd)
+    if "--validate" not in scenario.host.run(["dockerd", "--help"]).stdout:
+        return
+    clashes = set()
+    for flag, (value, member) in SAMPLES.items():
+        scenario.write("/srv/x.json", json.dumps({MEMBERS[flag]: member}))
+        done = scenario.host.run(["dockerd", "--validate", "--config-file=/srv/x.json", f"--{flag}={value}"])
+        said = done.stdout + done.stderr
+        if "both as a flag and in the configuration file" in said or "unknown flag" in said:
+            clashes.add(flag)
+    assert clashes == {flag for flag, member in MEMBERS.items() if member not in MERGED_MEMBERS}
