@@ -16,7 +16,7 @@ from ctk.doctor.checks.engine_applies import (
     restart_command,
     visible_specs,
 )
-from ctk.doctor.checks.toolkit_applies import RUNTIMES, engines_of, find_tool, without_toolkit
+from ctk.doctor.checks.toolkit_applies import HOOK, RUNTIMES, engines_of, find_tool, without_toolkit
 from ctk.doctor.model import (
     CRITICAL,
     Command,
@@ -100,6 +100,8 @@ def _judge_missing(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
         return skipped("it does not run, and nothing starts it")
     unread = [entry for entry in item.unread if entry.reason == OTHER_FILE]
     where = f"; {unread[0].file} has it, which this dockerd does not read" if unread else ""
+    if not where and _is_there(snapshot, HOOK):
+        where = ": --runtime=nvidia and Compose's runtime fail, only docker run --gpus works, through the hook"
     return failed(
         f"{item.config_path} registers no runtime of NVIDIA's{where}",
         config_evidence(item, "no nvidia among the runtimes"),

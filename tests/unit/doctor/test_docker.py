@@ -41,6 +41,7 @@ ON = {"version": "28.5.1", "cdi_directories": FOLDERS}
 FOUND = ("nvidia.com/gpu=0", "nvidia.com/gpu=all")
 BARE: dict[str, Any] = {"files": no_runtimes(), "daemon": make_daemon("runc")}
 CLOSED_FILES: Any = {"files": DENIED}
+BASE_ONLY = tuple(tool for tool in make_tools() if not tool.name.endswith("runtime-hook"))
 ONLY_TOOL = tuple(tool for tool in make_tools() if tool.name == "nvidia-ctk")
 NO_GPU: dict[str, Any] = {"pci": Pci(), "driver": make_driver(version=None, libraries=(), firmware=(), traces=())}
 NOTHING: dict[str, Any] = {**NO_GPU, "modules": make_modules(loaded=(), files=()), "toolkit": no_tools()}
@@ -155,7 +156,8 @@ ROWS = [
         "pass",
     ),
     Row("runtime.docker.registered", "other-name", files(runtimes=(make_runtime("gpu"),)), "pass"),
-    Row("runtime.docker.registered", "missing", bare(), "fail", "registers no runtime", "docker"),
+    Row("runtime.docker.registered", "missing", bare(), "fail", "only docker run --gpus works", "docker"),
+    Row("runtime.docker.registered", "no-hook", bare(toolkit=BASE_ONLY), "fail", "registers no runtime of NVIDIA's"),
     Row("runtime.docker.registered", "other-file", docker(**BARE, unread=(ELSEWHERE,)), "fail", "does not read"),
     Row("runtime.docker.registered", "lost", docker(files=no_runtimes()), "warn", "lost at the next start"),
     Row("runtime.docker.registered", "cdi", cdi(), "info", "none is needed"),
