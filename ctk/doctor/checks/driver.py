@@ -65,6 +65,8 @@ def _judge_halves(snapshot: "Snapshot", kernel_half: Evidence | None, user_half:
         return unseen(Unknown("there is no module folder for the running kernel"))
     if user_half is not None:
         return warned("the driver's libraries are here, but none of its modules", user_half)
+    if isinstance(snapshot.pci, Unknown):
+        return unseen(snapshot.pci)  # there may be no GPU that needs one
     return failed(
         "no NVIDIA driver is installed: neither kernel modules nor libraries",
         Evidence("no module nvidia.ko", f"/lib/modules/{release_of(snapshot)}"),
@@ -150,6 +152,8 @@ def check_module_available(snapshot: "Snapshot") -> Outcome:
     missing = Evidence("no nvidia.ko", folder)
     if is_loaded:
         return noted("the nvidia module is loaded, but no file of it is left for the running kernel", missing)
+    if isinstance(snapshot.pci, Unknown):
+        return unseen(snapshot.pci)
     return failed(f"there is no nvidia module for the running kernel {release_of(snapshot)}", missing)
 
 
@@ -162,16 +166,23 @@ def check_module_loaded(snapshot: "Snapshot") -> Outcome:
     if isinstance(module, Unknown):
         return unseen(module)
     if module is None:
-        version = None if isinstance(snapshot.driver, Unknown) else snapshot.driver.version
-        if isinstance(version, str):
-            return passed("the driver runs", Evidence(version, "/proc/driver/nvidia/version"))
-        return failed("the nvidia kernel module is not loaded", Evidence("no module nvidia", PROC_MODULES))
+        return _judge_absent(snapshot)
     if module.state != "Live":
         return failed(
             f"the nvidia module has not finished loading or unloading (state {module.state})",
             Evidence(f"{module.name} {module.state}", PROC_MODULES),
         )
     return passed("the nvidia module is loaded", Evidence(f"{module.name} {module.state}", PROC_MODULES))
+
+
+def _judge_absent(snapshot: "Snapshot") -> Outcome:
+    """The kernel's list of modules may be hidden where the driver's own file is not."""
+    version = None if isinstance(snapshot.driver, Unknown) else snapshot.driver.version
+    if isinstance(version, str):
+        return passed("the driver runs", Evidence(version, "/proc/driver/nvidia/version"))
+    if isinstance(snapshot.pci, Unknown):
+        return unseen(snapshot.pci)
+    return failed("the nvidia kernel module is not loaded", Evidence("no module nvidia", PROC_MODULES))
 
 
 def check_uvm_loaded(snapshot: "Snapshot") -> Outcome:

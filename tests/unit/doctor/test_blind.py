@@ -117,3 +117,10 @@ def test_a_file_system_that_nobody_may_write_is_looked_at_as_any_other(
     assert state_of(root) == state
     assert (after.code, after.err) == (before.code, before.err)
     assert after.json()["data"]["root_causes"] == before.json()["data"]["root_causes"]
+
+
+def test_a_tree_without_a_bus_and_without_a_driver_is_no_broken_host(tmp_path: Path) -> None:
+    host, _ = build_host("bare", tmp_path / "host")
+    report = look(host)
+    assert wrong(report) == []
+    assert report.exit_code(strict=False) == EXIT_FAILED

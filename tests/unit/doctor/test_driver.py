@@ -30,6 +30,7 @@ DENIED = Unknown("permission denied")
 OTHER = "570.144"
 WSL = make_snapshot(system=make_system(wsl=2), pci=None)
 NOTHING = make_driver(version=None, flavour=None, libraries=(), firmware=())
+NO_BUS = Unknown("no /sys")
 NO_MODULES = make_modules(loaded=(), files=(), vendor_folders=())
 VFIO = make_snapshot(pci=make_pci(make_function(FIRST, driver="vfio-pci")))
 CONTAINED = make_driver(
@@ -49,6 +50,16 @@ def with_modules(*loaded: object, **changes: object) -> Snapshot:
 ROWS = [
     Row("driver.installed", "both", make_snapshot(), "pass"),
     Row("driver.installed", "neither", make_snapshot(driver=NOTHING, modules=NO_MODULES), "fail", "no NVIDIA driver"),
+    *(
+        Row(
+            name,
+            "nobody-knows-of-a-gpu",
+            make_snapshot(driver=NOTHING, modules=NO_MODULES, pci=NO_BUS),
+            "unknown",
+            "no /sys",
+        )
+        for name in ("driver.installed", "driver.module-available", "driver.module-loaded")
+    ),
     Row("driver.installed", "modules-only", make_snapshot(driver=NOTHING), "warn", "none of its libraries"),
     Row("driver.installed", "libraries-only", make_snapshot(modules=NO_MODULES), "warn", "none of its modules"),
     Row(
