@@ -20,6 +20,8 @@ PLUGIN_IDS = {
 }
 NEWEST_VERSION = 4
 NEW_FILE_VERSION = 2
+READ_ONLY = "read-only"
+"""Among what is forced: the file is only looked at, so that what ctk would not edit is taken as containerd takes it."""
 CRI_NAMES = frozenset({"cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"})
 DEEP_MERGE_SINCE = (2, 0)  # measured: 1.6 and 1.7 replace a plugin's section, 2.1 merges key by key
 
@@ -154,7 +156,7 @@ def version_of(document: Document, forced: frozenset[str]) -> int:
         return NEW_FILE_VERSION
     version = document.content.get("version")
     is_zero = type(version) is int and version == 0  # as dockerd writes; containerd 1.6 takes it for no version at all
-    if version is None or (is_zero and "config-version" in forced):
+    if version is None or (is_zero and READ_ONLY in forced):
         return _version_of_unversioned(document, forced)
     if isinstance(version, bool) or not isinstance(version, int):
         raise _version_fault(document, f"version must be an integer such as version = 2, not {version!r}")

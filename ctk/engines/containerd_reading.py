@@ -8,6 +8,7 @@ from ctk.engines.containerd_layout import (
     CRI_NAMES,
     DEEP_MERGE_SINCE,
     PLUGIN_IDS,
+    READ_ONLY,
     Layout,
     layout_warnings,
     read_layout,
@@ -33,7 +34,7 @@ def read(
 
     by_default: those that it imports although no file says so. Raises ParseFault for a file that containerd refuses.
     """
-    layout = read_layout(layers, engine, ALWAYS_READ)
+    layout = read_layout(layers, engine, ALWAYS_READ | {READ_ONLY})
     if merged_elsewhere:
         layout = layout._replace(active=layout.documents, deep=True)
     elif by_default:
