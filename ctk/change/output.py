@@ -38,7 +38,7 @@ def _is_special(path: str) -> bool:
 
 
 def _replace(path: str, content: bytes, mode: int | None) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
+    temporary = f"{path}.{os.urandom(4).hex()}.tmp"  # not by process id: in containers a killed run had the same one
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:

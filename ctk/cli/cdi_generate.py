@@ -191,12 +191,28 @@ def write_spec(host: "Host", output: str, text: str) -> tuple[str, bool]:
     from ctk.host.paths import display_path
 
     shown = display_path(host, output)
-    place = output if host.is_live else host.real_path(output)
+    place = _place(host, output)
     content = text.encode()
     if _is_so_already(place, content):
         return shown, False
     write_output(place, content, MODE, make_folders=True)
     return shown, True
+
+
+def _place(host: "Host", output: str) -> str:
+    """The file on this machine. Raises WriteFault for links in a circle, or a file in place of a folder."""
+    if host.is_live:
+        return output
+    from ctk.errors import WriteFault
+
+    try:
+        return host.real_path(output)
+    except OSError as error:
+        raise WriteFault(
+            f"cannot write {output}: {(error.strerror or str(error)).lower()}",
+            path=output,
+            hint="Name a file in a folder you may write to. Nothing was changed.",
+        ) from error
 
 
 def _is_so_already(path: str, content: bytes) -> bool:

@@ -49,7 +49,9 @@ def find_specs(app: "App", spec_dirs: Sequence[str], *, with_paths: bool = True)
     for folder in cdi.folders if isinstance(cdi.folders, tuple) else ():
         if isinstance(folder.real_path, Unknown) and folder.path in folders:
             reason = folder.real_path.reason
-            raise ReadFault(f"cannot read {folder.path}: {reason}", hint="Run it as root.", path=folder.path)
+            shown = folder.path if app.snapshot_file is not None else shown_path(app.host(), folder.path)
+            hint = "Run it as root." if reason == "permission denied" else "Name another folder with --spec-dir."
+            raise ReadFault(f"cannot read {shown}: {reason}", hint=f"{hint} Nothing was changed.", path=shown)
     return Specs(folders, cdi)
 
 

@@ -26,6 +26,13 @@ def test_existing_file_is_replaced_and_a_link_stays_a_link(tmp_path: Path) -> No
     assert (tmp_path / "real").read_bytes() == b"new"
 
 
+def test_what_a_killed_run_left_is_not_in_the_way(tmp_path: Path) -> None:
+    """In a container every run has the same process id."""
+    (tmp_path / f"out.{os.getpid()}.tmp").write_text("half")
+    write_output(str(tmp_path / "out"), b"content")
+    assert (tmp_path / "out").read_bytes() == b"content"
+
+
 def test_device_is_written_into() -> None:
     write_output("/dev/null", b"content")
     assert not Path("/dev/null").is_file()

@@ -258,6 +258,18 @@ def test_failure_writes_nothing_and_says_one_error(
     assert host.everything() == before
 
 
+@pytest.mark.parametrize("output", ["/etc/cdi/circle/nvidia.yaml", "/etc/hostname/nvidia.yaml"])
+@pytest.mark.parametrize("command", ["generate", "refresh"])
+def test_place_that_can_hold_no_file_is_told(host: HostFolder, tree: DriverTree, command: str, output: str) -> None:
+    host.put("/etc/hostname", "node1\n")
+    host.path("/etc/cdi").mkdir()
+    host.path("/etc/cdi/circle").symlink_to("circle")
+    answer = host.ctk("cdi", command, f"--output={output}")
+    assert (answer.code, len(answer.errors())) == (3, 1)
+    assert str(host.path(output)) in answer.errors()[0]
+    assert "a bug in ctk" not in answer.err
+
+
 def test_snapshot_and_two_formats_are_usage_errors(host: HostFolder, tree: DriverTree) -> None:
     assert host.ctk("cdi", "generate", "--snapshot=x.json").code == 2
     assert host.ctk("cdi", "generate", "--json", "--format=json").code == 2

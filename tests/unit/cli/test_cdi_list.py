@@ -163,7 +163,8 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(host: HostFolder) -> None:
     host.put("/etc/cdi", "a file")
     answer = host.ctk("cdi", "list")
     assert answer.code == 3
-    assert answer.errors() == ["error: cannot read /etc/cdi: it is no folder"]
+    assert answer.errors() == [f"error: cannot read {host.path('/etc/cdi')}: it is no folder"]
+    assert "Name another folder with --spec-dir" in answer.err
 
 
 def test_a_saved_snapshot_lists_the_same(gpu_host: HostFolder, tmp_path: Path) -> None:
