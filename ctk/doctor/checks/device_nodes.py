@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import (
     VFIO,
+    core_module,
     driver_not_loaded,
     expects_containers,
     gpus,
+    loaded_version,
     no_gpu_here,
     nothing_to_judge,
 )
@@ -41,6 +43,9 @@ def nodes_to_judge(snapshot: "Snapshot") -> DeviceNodes | Outcome:
     why = no_gpu_here(snapshot) or driver_not_loaded(snapshot)
     if why:
         return skipped(why)
+    module = core_module(snapshot)
+    if isinstance(module, Unknown) and not isinstance(loaded_version(snapshot), str):
+        return unseen(module)  # where the driver does not run, there are no nodes
     nodes = snapshot.device_nodes
     if isinstance(nodes, Unknown):
         return unseen(nodes)

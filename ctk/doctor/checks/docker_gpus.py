@@ -138,7 +138,7 @@ def _judge_gpus(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     if by_cdi and devices:
         return passed("--gpus is served by CDI", Evidence(devices[0], f"{INFO}, DiscoveredDevices"))
     hook = find_tool(snapshot, HOOK)
-    path = hook.path if hook is not None else None
+    path = snapshot.toolkit if isinstance(snapshot.toolkit, Unknown) else hook.path if hook is not None else None
     if isinstance(path, Unknown):
         return unseen(path)
     if path is not None and _is_on_path(item, path):

@@ -43,6 +43,8 @@ def loader_to_judge(snapshot: "Snapshot") -> Loader | Outcome:
     why = why_no_libraries(snapshot)
     if why:
         return skipped(why)
+    if isinstance(snapshot.driver, Unknown):
+        return unseen(snapshot.driver)  # it may be in a container of its own
     return unseen(snapshot.loader) if isinstance(snapshot.loader, Unknown) else snapshot.loader
 
 
@@ -119,6 +121,8 @@ def check_core(snapshot: "Snapshot") -> Outcome:
         return unseen(Unknown(f"{CACHE}: {loader.cache.fault}"))
     found = [_look_up(snapshot, loader, name) for name in CORE_LIBRARIES]
     for answer in found:
+        if isinstance(answer, Outcome) and isinstance(snapshot.pci, Unknown) and not is_loaded(snapshot):
+            return unseen(snapshot.pci)  # there may be no GPU at all
         if isinstance(answer, Outcome):
             return answer
     shown = [item for item in found if isinstance(item, Evidence)]
@@ -186,8 +190,6 @@ def _not_in_cache(loader: Loader, name: str, file: LibraryFile) -> Outcome:
 
 
 def _not_installed(snapshot: "Snapshot", name: str, narrow: list[CachedLibrary]) -> Outcome:
-    if isinstance(snapshot.pci, Unknown) and not is_loaded(snapshot):
-        return unseen(snapshot.pci)  # there may be no GPU at all
     evidence = [
         Evidence(f"no {name} for this machine", CACHE),
         *(Evidence("32-bit only", one.path) for one in narrow[:1]),

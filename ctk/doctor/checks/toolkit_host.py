@@ -67,6 +67,8 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
 
 def _is_for_root(snapshot: "Snapshot", config: "ToolkitConfig") -> bool:
     """A driver that is looked for in the wrong place is told by the check of the driver root."""
+    if isinstance(snapshot.driver, Unknown):
+        return True  # nobody knows where it is
     return config.text(ROOT) not in ("", "/") or has_driver_container(snapshot)
 
 
