@@ -15,6 +15,9 @@ def find_causes(findings: Sequence[Finding], every_check: Iterable[Check] = ()) 
     failures explain: warnings and "could not look" never do. Where both name a subject, it must be the same; a failure
     of the whole host that is itself explained by one GPU does not explain another GPU's.
 
+    A root is as grave as the gravest of what it explains: a word on the kernel's command line is a note by itself, and
+    critical where it keeps the driver away.
+
     every_check: the rows whose needs make up the chains, beside those of the findings: a check that was not chosen, or
     had nothing to say, is still a link.
     """
@@ -25,19 +28,23 @@ def find_causes(findings: Sequence[Finding], every_check: Iterable[Check] = ()) 
         if finding.status == FAIL:
             failures.setdefault(finding.check.id, []).append(finding)
     causes = {item.key: _roots_above(item, failures, needs) for members in failures.values() for item in members}
-    masks: dict[str, list[str]] = {}
+    masks: dict[str, list[Finding]] = {}
     for finding in findings:
         for root in causes.get(finding.key, ()):
-            masks.setdefault(root, []).append(finding.key)
+            masks.setdefault(root, []).append(finding)
     return tuple(_with_causes(finding, causes, masks) for finding in findings)
 
 
 def _with_causes(
-    finding: Finding, causes: Mapping[str, tuple[str, ...]], masks: Mapping[str, Sequence[str]]
+    finding: Finding, causes: Mapping[str, tuple[str, ...]], masks: Mapping[str, Sequence[Finding]]
 ) -> Finding:
     if finding.status != FAIL:
         return finding
-    return finding._replace(caused_by=causes[finding.key], masks=tuple(masks.get(finding.key, ())))
+    explained = masks.get(finding.key, ())
+    gravest = min((finding, *explained), key=lambda item: SEVERITIES.index(item.severity))
+    outcome = finding.outcome if gravest is finding else finding.outcome._replace(severity=gravest.severity)
+    masked = tuple(item.key for item in explained)
+    return finding._replace(outcome=outcome, caused_by=causes[finding.key], masks=masked)
 
 
 def _roots_above(finding: Finding, failures: Failures, needs: Needs) -> tuple[str, ...]:

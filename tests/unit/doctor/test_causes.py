@@ -3,7 +3,7 @@
 import pytest
 
 from ctk.doctor.causes import find_causes, root_causes
-from ctk.doctor.model import CRITICAL, ERROR, INFO, LOW, MEDIUM, PASS, SKIP, UNKNOWN, WARN, Finding
+from ctk.doctor.model import CRITICAL, ERROR, HIGH, INFO, LOW, MEDIUM, PASS, SKIP, UNKNOWN, WARN, Finding
 from tests.unit.doctor.rows import make_check, make_finding
 
 GPU, OTHER_GPU = "0000:3b:00.0", "0000:af:00.0"
@@ -111,3 +111,17 @@ def test_roots_come_by_severity_then_layer_then_what_they_explain() -> None:
     )
     expected = ["critical", "beneath", "explains", "high", "medium", "low"]
     assert [item.key for item in root_causes(findings)] == expected
+
+
+def test_a_root_is_as_grave_as_the_gravest_that_it_explains() -> None:
+    findings = find_causes(
+        [
+            make_finding("word", severity=LOW),
+            make_finding("module", "word", severity=CRITICAL),
+            make_finding("node", "module", severity=MEDIUM),
+            make_finding("other", severity=HIGH),
+            make_finding("noted", "other", status=WARN, severity=CRITICAL),
+        ]
+    )
+    assert [(item.key, item.severity) for item in root_causes(findings)] == [("word", CRITICAL), ("other", HIGH)]
+    assert findings[2].severity == MEDIUM
