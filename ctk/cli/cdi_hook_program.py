@@ -44,17 +44,14 @@ def _not_there(host: "Host", paths: tuple[str, ...]) -> tuple[str, ...]:
     return (f"the spec's hook is this machine's {words}, which is not below --root: containers need it there",)
 
 
-def why_untrusted(host: "Host", paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Whoever may change these files becomes root at the next container's start."""
+def why_untrusted(host: "Host", paths: tuple[str, ...], runner: str = "engines run the spec's hook") -> tuple[str, ...]:
+    """Whoever may change these files becomes root at the next container's start, or when the refresh runs next."""
     from ctk.host.programs import why_not_trusted
 
     if not host.is_live:
         return ()
     reasons = {reason for path in paths if (reason := _why(why_not_trusted, host, path))}
-    return tuple(
-        f"engines run the spec's hook as root, but {reason}: install ctk where only root can write"
-        for reason in sorted(reasons)
-    )
+    return tuple(f"{runner} as root, but {reason}: install ctk where only root can write" for reason in sorted(reasons))
 
 
 def _why(judge: Callable[["Host", str], str], host: "Host", path: str) -> str:

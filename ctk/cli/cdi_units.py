@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ctk.change.plan import FileChange, Plan
 from ctk.cli.app import App
 from ctk.cli.applying import apply_plan, repair_interrupted, until_unmoved
+from ctk.cli.cdi_hook_program import why_untrusted
+from ctk.cli.paths import journal_of
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, Refused, UsageFault
 from ctk.host.paths import display_path
 from ctk.record import Record
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 KEY = "cdi-refresh-units"
 FORCE = "two-writers"
+FORCE_EDITED = "edited-units"
 UNITS = ("ctk-cdi-refresh.path", "ctk-cdi-refresh.service")
 FILES = (
     ("/etc/systemd/system/ctk-cdi-refresh.service", "systemd/ctk-cdi-refresh.service"),
@@ -56,6 +59,11 @@ def run_units(app: App, options: UnitOptions) -> None:
         messages += _refuse_others(host, options)
     problems: tuple[str, ...] = ()
 
+    def plan() -> tuple[FileChange, ...]:
+        changes = _changes(host, options.remove)
+        _refuse_edited(options, _edited(host, changes))
+        return changes
+
     def carry_out(changes: tuple[FileChange, ...]) -> "Applied | None":
         nonlocal problems
         if not options.writes or not _pending(changes):
@@ -64,10 +72,14 @@ def run_units(app: App, options: UnitOptions) -> None:
             problems += _let_go(host)
         return apply_plan(app, host, Plan("cdi", KEY, changes), no_journal=False, no_verify=True)
 
-    changes, applied = until_unmoved(lambda: _changes(host, options.remove), carry_out)
+    changes, applied = until_unmoved(plan, carry_out)
     if applied is not None:
         problems += _take_up(host, options.remove)
         messages += applied.messages
+    else:
+        messages += _refuse_edited(options, _edited(host, changes))
+    if not options.remove:
+        problems += why_untrusted(host, own_command(host)[:1], "systemd runs the refresh")
     app.finish(_result(app, options, changes, applied, (*messages, *(Message("warning", text) for text in problems))))
 
 
@@ -103,6 +115,43 @@ def _changes(host: "Host", remove: bool) -> tuple[FileChange, ...]:
         after = None if remove else unit_text(template, command).encode()
         changes.append(FileChange(display_path(host, path), source.target, source.data, after))
     return tuple(changes)
+
+
+def _edited(host: "Host", changes: tuple[FileChange, ...]) -> list[str]:
+    """The files that would be changed or removed, and hold what neither the journal nor the templates know as ours."""
+    return [
+        change.path
+        for change, (_, template) in zip(changes, FILES, strict=True)
+        if change.before is not None and change.action != "none" and not _is_ours(host, change, template)
+    ]
+
+
+def _is_ours(host: "Host", change: FileChange, template: str) -> bool:
+    """As today's template has it, with whatever command; or, for an older one, as the last run left it."""
+    before = change.before or b""
+    started = next((line for line in before.decode("utf-8", "replace").splitlines() if "ExecStart=" in line), "")
+    command = started.removeprefix("ExecStart=").removesuffix(" cdi refresh")
+    if before == read_template(template).replace("@CTK@", command).encode():
+        return True
+    baseline = journal_of(host).baseline(change.target)
+    return baseline is not None and baseline.holds_only_ours(before)
+
+
+def _refuse_edited(options: UnitOptions, paths: list[str]) -> tuple[Message, ...]:
+    """A hand edit is not to be lost unasked."""
+    if not paths or FORCE_EDITED in options.forced:
+        return ()
+    text = f"{' and '.join(paths)} {'was' if len(paths) == 1 else 'were'} changed by hand"
+    hint = "Keep changes in a drop-in (systemctl edit ctk-cdi-refresh.service) or in /etc/ctk/cdi-refresh.env."
+    if options.writes:
+        verb = "remove" if options.remove else "replace"
+        raise Refused(
+            f"cannot {verb} ctk's units: {text}",
+            force=FORCE_EDITED,
+            hint=f"{hint} --force {FORCE_EDITED} goes on all the same. Nothing was changed.",
+            path=paths[0],
+        )
+    return (Message("warning", f"a real run would stop here: {text}; --force {FORCE_EDITED} goes on. {hint}"),)
 
 
 def _pending(changes: tuple[FileChange, ...]) -> bool:

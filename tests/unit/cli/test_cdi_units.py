@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ctk.change.plan import CommandOutput
+from ctk.change.plan import CommandOutput, FileChange, Plan
 from ctk.change.units import disable_units, enable_units, forget_units
 from ctk.cli.app import App
-from ctk.cli.cdi_units import FILES, UnitOptions, quote_for_systemd, run_units, unit_text
+from ctk.cli.applying import apply_plan
+from ctk.cli.cdi_units import FILES, KEY, UnitOptions, quote_for_systemd, run_units, unit_text
 from ctk.errors import Refused
 from ctk.result import Result
 
@@ -69,6 +70,41 @@ def test_looking_writes_nothing(host: Path, options: UnitOptions) -> None:
     assert tree(host) == before
     assert result.exit_code == (1 if options.check else 0)
     assert "+ExecStart=/usr/bin/ctk cdi refresh" in result.text
+
+
+@pytest.mark.parametrize("options", [REMOVE, INSTALL])
+def test_units_that_were_edited_are_not_lost_unasked(host: Path, options: UnitOptions) -> None:
+    run(host, INSTALL)
+    unit = host / FILES[0][0].lstrip("/")
+    unit.write_text(unit.read_text() + "Nice=5\n")
+    before = tree(host)
+    with pytest.raises(Refused, match=r"ctk-cdi-refresh\.service was changed by hand") as caught:
+        run(host, options)
+    assert (caught.value.force, tree(host)) == ("edited-units", before)
+    told = run(host, options._replace(dry_run=True)).messages
+    assert any("a real run would stop here" in message.text for message in told)
+    run(host, options._replace(forced=frozenset({"edited-units"})))
+    assert "Nice=5" not in "".join(path.read_text() for path in (host / "etc").rglob("*.service"))
+
+
+def test_units_of_another_version_or_place_of_ctk_are_replaced(host: Path) -> None:
+    run(host, INSTALL)
+    unit = host / FILES[0][0].lstrip("/")
+    written = unit.read_text()
+    unit.write_text(written.replace("/usr/bin/ctk", '"/opt/my tools/ctk"'))
+    assert run(host, INSTALL).data["changed"] is True
+    assert unit.read_text() == written
+
+
+def test_units_of_an_older_template_are_replaced(host: Path) -> None:
+    """What ctk itself wrote is known from its journal, whatever the templates say today."""
+    app = App()
+    app.root, app.command = str(host), "cdi refresh"
+    path = FILES[0][0]
+    older = FileChange(path, str(host / path.lstrip("/")), None, b"[Service]\nExecStart=/usr/bin/ctk cdi refresh\n")
+    apply_plan(app, app.host(), Plan("cdi", KEY, (older,)), no_journal=False, no_verify=True)
+    run(host, INSTALL)
+    assert (host / path.lstrip("/")).read_text() == unit_text(FILES[0][1], ("/usr/bin/ctk",))
 
 
 @pytest.fixture
