@@ -128,6 +128,8 @@ def check_cmdline(snapshot: "Snapshot") -> Outcome:
     if isinstance(words, Unknown):
         return unseen(words)
     denied = [word for word in words or () if _denies_nvidia(word)]
+    if denied and isinstance(snapshot.pci, Unknown):
+        return unseen(snapshot.pci)
     if denied and gpus(snapshot):
         evidence = Evidence(denied[0], "/proc/cmdline")
         message = f"the kernel's command line denies NVIDIA's module: {denied[0]}"

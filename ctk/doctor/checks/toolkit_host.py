@@ -53,6 +53,8 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
     fault = _mode_fault(mode, facts, judges_driver=not _is_for_root(snapshot, config))
     if isinstance(fault, Unknown):
         return unseen(fault)
+    if fault and isinstance(snapshot.driver, Unknown):
+        return unseen(snapshot.driver)  # the driver may be in a container's root
     if fault:
         meaning = f"auto means {mode} here" if configured == "auto" else f"the mode is {mode}"
         return failed(f"{meaning}, which cannot work: {fault}", evidence, remedy=_mode_remedy(configured))
@@ -67,8 +69,6 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
 
 def _is_for_root(snapshot: "Snapshot", config: "ToolkitConfig") -> bool:
     """A driver that is looked for in the wrong place is told by the check of the driver root."""
-    if isinstance(snapshot.driver, Unknown):
-        return True  # nobody knows where it is
     return config.text(ROOT) not in ("", "/") or has_driver_container(snapshot)
 
 

@@ -132,24 +132,33 @@ def _judge_guest(snapshot: "Snapshot", vgpu: "Vgpu") -> Outcome:
     if host and guest > host:
         message = f"the vGPU's driver {version} is of a newer branch than the host's, {vgpu.host_version}"
         return failed(message, *evidence, subject=vgpu.address)
-    if _is_served(snapshot, vgpu.address) is False and not _has_licence_daemon(snapshot):
+    has_daemon, is_served = _has_licence_daemon(snapshot), _is_served(snapshot, vgpu.address)
+    if is_served is not True and has_daemon is not True and Unknown in (type(has_daemon), type(is_served)):
+        return unseen(has_daemon if isinstance(has_daemon, Unknown) else is_served, vgpu.address)  # type: ignore[arg-type] # one of them is Unknown
+    if not is_served and not has_daemon:
         message = f"driver {version} does not serve the vGPU: it is not the one of NVIDIA's vGPU software"
         return failed(message, *evidence, Evidence("no nvidia-gridd", "/usr/bin"), subject=vgpu.address)
     return passed(f"driver {version} fits the host's {vgpu.host_version or 'driver'}", *evidence, subject=vgpu.address)
 
 
-def _is_served(snapshot: "Snapshot", address: str) -> bool | None:
-    """Whether NVML knows the GPU; None where it was not asked, or did not say."""
+def _is_served(snapshot: "Snapshot", address: str) -> bool | Unknown:
+    """Whether NVML knows the GPU."""
     nvml = snapshot.nvml
-    if not isinstance(nvml, Nvml) or not isinstance(nvml.gpus, tuple):
-        return None
-    return any(gpu.address == address for gpu in nvml.gpus)
+    if not isinstance(nvml, Nvml):
+        return nvml or Unknown("NVML's library was not found")
+    return nvml.gpus if isinstance(nvml.gpus, Unknown) else any(gpu.address == address for gpu in nvml.gpus)
 
 
-def _has_licence_daemon(snapshot: "Snapshot") -> bool:
-    """True also where nobody could look."""
-    daemon = None if isinstance(snapshot.services, Unknown) else snapshot.services.find(LICENCE)
-    return daemon is None or daemon.binary is not None or daemon.running is not False
+def _has_licence_daemon(snapshot: "Snapshot") -> bool | Unknown:
+    """It comes with the driver for vGPUs, and with no other."""
+    if isinstance(snapshot.services, Unknown):
+        return snapshot.services
+    daemon = snapshot.services.find(LICENCE)
+    if daemon is None:
+        return Unknown("the licence daemon was not looked for")
+    if daemon.running is True or isinstance(daemon.binary, str):
+        return True
+    return daemon.binary if isinstance(daemon.binary, Unknown) else False
 
 
 def check_license(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
