@@ -1,6 +1,7 @@
 """`ctk cdi diff` and `ctk cdi refresh`: a spec on disk against what would be made now; how it is made is elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -9,8 +10,8 @@ from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
 from ctk.cli.cdi_generate import choose_format, make_spec, notes, render, report, spec_files, write_spec
 from ctk.cli.cdi_options import generate_options
-from ctk.cli.paths import absolute_path, naming_files, shown_path
-from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault
+from ctk.cli.paths import absolute_path, naming_files, shown_path, state_of
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault, WriteFault
 from ctk.result import Message, Result
 
 if TYPE_CHECKING:
@@ -23,13 +24,16 @@ DEFAULT_FILE = "/var/run/cdi/nvidia.yaml"
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 UNIT_OPTIONS = ("install_units", "remove_units")
 SHOWN = 20
+LOCK = "cdi-spec"
+LOCK_SECONDS = 60.0
+"""Longer than a driver takes to start every GPU."""
 
 
 class Compared(NamedTuple):
     """A spec file, as this machine names it, and what is made now.
 
-    why: why the file is no spec, "" if it is one; is_missing: there is no file. others: files of the further specs
-    (feature flag enable-coherent-annotations) that do not say what they should.
+    before: the spec in the file; why: why it is none, "" if it is one; is_missing: there is no file. others: files
+    of the further specs (feature flag enable-coherent-annotations) that do not say what they should.
     """
 
     path: str
@@ -39,6 +43,7 @@ class Compared(NamedTuple):
     is_missing: bool = False
     warnings: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    before: "CdiSpec | None" = None
 
     @property
     def is_current(self) -> bool:
@@ -114,13 +119,40 @@ def refresh(ctx: click.Context, /, **values: object) -> None:
         compared = _compare(app, host, output, values)
         writes = not (values["dry_run"] or values["check"]) and not compared.is_current
         if writes:
-            for path, spec in spec_files(output, compared.generated):
-                write_spec(host, path, render(spec, choose_format(path, None)))
+            compared, writes = write_unless_moved(host, output, compared, lambda: _compare(app, host, output, values))
     code = EXIT_NEGATIVE if values["check"] and not compared.is_current else EXIT_OK
     data = {**_data(compared), "applied": writes}
     verbose = bool(values["verbose"])
     text = _lines(compared, verbose, _ending(compared, writes))
     app.finish(Result(app.command, data, code, text=text, messages=_messages(compared, verbose)))
+
+
+def write_unless_moved(
+    host: "Host", output: str, compared: Compared, again: Callable[[], Compared], wait_seconds: float = LOCK_SECONDS
+) -> tuple[Compared, bool]:
+    """Writes what was made, and whether it had to; made `again` if another run has written meanwhile.
+
+    Of two runs at once the one that looked at the host first may come last, and would take back what the other saw.
+    """
+    with _one_at_a_time(host, wait_seconds):
+        if _read(host, output) != (compared.before, compared.why, compared.is_missing):
+            compared = again()
+        if compared.is_current:
+            return compared, False
+        for path, spec in spec_files(output, compared.generated):
+            write_spec(host, path, render(spec, choose_format(path, None)))
+    return compared, True
+
+
+@contextmanager
+def _one_at_a_time(host: "Host", wait_seconds: float) -> Iterator[None]:
+    """Without a state folder that can be written the spec is still replaced whole. Raises BusyFault."""
+    from ctk.change.lock import lock
+
+    with ExitStack() as stack:
+        with suppress(WriteFault, OSError):
+            stack.enter_context(lock(state_of(host), LOCK, wait_seconds, command=("ctk", "cdi", "refresh")))
+        yield
 
 
 def _run_units(ctx: click.Context, app: App, values: Mapping[str, object]) -> None:
@@ -165,7 +197,7 @@ def _compare(app: App, host: "Host", path: str, values: Mapping[str, object]) ->
         raise
     differences = () if before is None else diff_specs(before, generated.spec)
     others = tuple(file for file, spec in spec_files(path, generated)[1:] if _differs(host, file, spec))
-    return Compared(shown_path(host, path), generated, differences, why, is_missing, warnings, others)
+    return Compared(shown_path(host, path), generated, differences, why, is_missing, warnings, others, before)
 
 
 def _differs(host: "Host", path: str, spec: "CdiSpec") -> bool:

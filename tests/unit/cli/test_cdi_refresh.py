@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ctk.change.lock import lock
+from ctk.cli.app import App
+from ctk.cli.cdi_generate import make_spec
+from ctk.cli.cdi_refresh import LOCK, Compared, write_unless_moved
+from ctk.errors import BusyFault
 from tests.driver_tree import VERSION, DriverTree, make_plain_driver
 from tests.test_json_contract import assert_valid
 from tests.unit.cli.scene import Answer, ctk
@@ -133,6 +138,52 @@ def test_without_a_driver_the_old_file_stays(machine: Machine) -> None:
     assert len(answer.errors()) == 1
     assert f"{machine.path(FILE)} stays as it is" in answer.err
     assert machine.path(FILE).read_text() == text
+
+
+def test_a_run_that_looked_too_early_takes_nothing_back(machine: Machine) -> None:
+    """Two services run it at boot: what the first one saw is not true any more when its turn to write comes."""
+    app = App()
+    app.root, app.command = str(machine.folder), "cdi refresh"
+    host = app.host()
+    values = {"mode": "auto"}
+
+    def compare() -> Compared:
+        generated, warnings = make_spec(app, host, values)
+        return Compared("", generated, (), "there is no such file", is_missing=True, warnings=warnings)
+
+    early = compare()
+    machine.tree.node("nvidia1", 195, 1)
+    machine.add_gpu("0000:1c:00.0", 1)
+    machine.make_nodes()
+    assert machine.ctk("cdi", "refresh").code == 0
+    written = machine.path(FILE).read_text()
+    late, is_written = write_unless_moved(host, FILE, early, compare)
+    assert is_written
+    assert [device.name for device in late.generated.spec.devices if len(device.name) == 1] == ["0", "1"]
+    assert "/dev/nvidia1" in written
+    assert machine.path(FILE).read_text() == written
+
+
+def test_one_run_writes_at_a_time(machine: Machine) -> None:
+    app = App()
+    app.root, app.command = str(machine.folder), "cdi refresh"
+    host = app.host()
+    generated, _ = make_spec(app, host, {"mode": "auto"})
+    compared = Compared("", generated, (), "there is no such file", is_missing=True)
+    command = ("ctk", "cdi", "refresh")
+    with (
+        lock(str(machine.path("/var/lib/ctk")), LOCK, command=command),
+        pytest.raises(BusyFault, match=r"ctk cdi refresh, since .* holds its lock"),
+    ):
+        write_unless_moved(host, FILE, compared, lambda: compared, wait_seconds=0)
+    assert not machine.path(FILE).exists()
+    assert machine.ctk("cdi", "refresh").code == 0
+
+
+def test_a_state_folder_that_cannot_be_made_stops_nothing(machine: Machine) -> None:
+    machine.tree.put("/var/lib", "a file")
+    assert machine.ctk("cdi", "refresh").code == 0
+    assert machine.path(FILE).exists()
 
 
 def test_diff_takes_the_file_that_is_there(machine: Machine) -> None:
