@@ -20,5 +20,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True  # a container's start writes nothing on the host
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
+    # behind the standard library: a folder of site packages may hold modules that are called like some of its
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
     os._exit(main())  # nothing is left to be cleaned up, and that takes time

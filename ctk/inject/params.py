@@ -11,7 +11,7 @@ import os
 from ctk.inject import syscalls
 from ctk.inject.faults import InjectFault, Skipped, cause_of, fault_of
 from ctk.inject.options import Options
-from ctk.inject.rootfs import NEW_FILE, Descriptor, Rootfs, read_all, read_regular
+from ctk.inject.rootfs import NEW_FILE, Descriptor, Rootfs, filesystem_kind, read_all, read_regular
 
 TYPE_CHECKING = False  # as in ctk.inject.options
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def _is_changed(rootfs: Rootfs, changed: bytes) -> bool:
 def _mount_copy(rootfs: Rootfs, content: bytes) -> None:
     """The folder serves as the place for a file system in memory until the copy is mounted from it."""
     with rootfs.find_folder(FOLDER) as folder, rootfs.find(FILE) as target:
+        for found, path in ((folder, FOLDER), (target, FILE)):
+            if filesystem_kind(found) != "proc":  # without a /proc of its own the image's links decide where this is
+                rootfs.refuse_foreign_place(found, path, f"hide {FILE}")
         syscalls.mount("tmpfs", _name(folder), "tmpfs", FLAGS, "size=64k,mode=0755")
         with rootfs.find_folder(FOLDER) as memory:
             try:

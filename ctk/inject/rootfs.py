@@ -291,9 +291,14 @@ def temporary_name() -> str:
 
 def refuse_kernel_file_system(descriptor: int, what: str) -> None:
     """An image's link may lead into the container's /proc or /sys, where a new folder, or a read, does something."""
-    kind = KERNEL_FILE_SYSTEMS.get(filesystem_type(descriptor) & MAGIC_MASK)
+    kind = filesystem_kind(descriptor)
     if kind is not None:
         raise InjectFault(f"cannot {what}: it leads into a file system of the kernel ({kind})")
+
+
+def filesystem_kind(descriptor: int) -> str | None:
+    """Which of the kernel's own file systems a file is on, None for another one."""
+    return KERNEL_FILE_SYSTEMS.get(filesystem_type(descriptor) & MAGIC_MASK)
 
 
 def printable_path(path: str) -> str:

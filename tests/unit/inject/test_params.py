@@ -77,3 +77,21 @@ def test_an_engine_that_forbids_mounts_starts_the_container_without(container: C
     assert ran.code == 0
     assert "lets no hook mount anything" in ran.output
     assert container.read(FILE) == HOST_TEXT
+
+
+@pytest.mark.parametrize("no_openat2", [False, True])
+def test_a_link_of_the_image_into_a_volume_hides_nothing_there(
+    container: Container, tmp_path: Path, no_openat2: bool
+) -> None:
+    """Without a /proc of its own the image says where /proc/driver is; a shared volume would carry the mount home."""
+    volume = tmp_path / "volume"
+    (volume / "nvidia").mkdir(parents=True)
+    (volume / "nvidia" / "params").write_text(HOST_TEXT)
+    container.folder_at("/data")
+    container.link("/proc/driver", "/data")
+    mount: Mount = (str(volume), str(container.root / "data"), "", MS_BIND)
+    driver: Mount = (str(volume), "/proc/driver", "", MS_BIND)
+    ran = container.run(HOOK, mounts=[driver, mount], look_at=["/data/nvidia/params"], no_openat2=no_openat2)
+    assert ran.code == 0
+    assert "a link in the image leads into a volume, /data/nvidia" in ran.output
+    assert f"content {HOST_TEXT!r}" in ran.output
