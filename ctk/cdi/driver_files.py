@@ -153,3 +153,4 @@ WSL_FILES = (
     "nvcubins.bin",
     "nvidia-smi",
 )
+"""NVIDIA Container Toolkit, pkg/nvcdi/driver-wsl.go."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from ctk.cdi.driver_files import WSL_FILES
 from ctk.facts import Unknown
 from ctk.facts.pci import Pci
 from ctk.facts.platform import Jetson, MountFault, MountFile, Platform, Wsl, WslStore
@@ -17,17 +18,6 @@ WSL_LIBRARIES = "/usr/lib/wsl/lib"
 WSL_CORE = ("libcuda.so.1", "libdxcore.so", "libnvidia-ml.so.1", "nvidia-smi")
 WSL_STORES = "/usr/lib/wsl/drivers/nv*"
 """The whole driver store of Windows is mounted there: hundreds of folders, of which NVIDIA's begin with nv."""
-STORE_FILES = (
-    "libcuda.so.1.1",
-    "libcuda_loader.so",
-    "libnvidia-ptxjitcompiler.so.1",
-    "libnvidia-ml.so.1",
-    "libnvidia-ml_loader.so",
-    "libnvdxgdmal.so.1",
-    "nvcubins.bin",
-    "nvidia-smi",
-)
-"""NVIDIA Container Toolkit, pkg/nvcdi/driver-wsl.go."""
 LOADER_CACHE = "/etc/ld.so.cache"
 TEGRA_RELEASE = "/etc/nv_tegra_release"
 RELEASE = re.compile(r"R(\d+) \(release\), REVISION: ([\d.]+)")
@@ -83,7 +73,7 @@ def _collect_stores(host: Host) -> tuple[WslStore, ...] | Unknown:
     found = []
     try:
         for folder in host.glob(WSL_STORES):
-            names = _names_of(host, folder, STORE_FILES)
+            names = _names_of(host, folder, WSL_FILES)
             if isinstance(names, Unknown):
                 return names
             found += [WslStore(folder, names)] if names else []
