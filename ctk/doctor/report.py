@@ -83,13 +83,14 @@ def judge(snapshot: "Snapshot", checks: Iterable[Check], every_check: Iterable[C
 
     every_check: all rows there are, so that a chain of prerequisites holds together where a link was not chosen.
     """
+    from ctk.doctor.fit import fit_remedies
     from ctk.doctor.suppress import suppress
 
-    found = find_causes(run_checks(checks, snapshot), every_check)
+    found = find_causes(fit_remedies(run_checks(checks, snapshot), snapshot), every_check)
     return Report(suppress(found, snapshot), _has_gpus_or_traces(snapshot))
 
 
 def _has_gpus_or_traces(snapshot: "Snapshot") -> bool:
-    from ctk.doctor.scope import has_gpus_or_traces
+    from ctk.doctor.checks.scope import has_gpus_or_traces
 
     return has_gpus_or_traces(snapshot)

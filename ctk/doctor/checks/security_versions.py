@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ctk.doctor.checks.applies import elsewhere, is_debian_like, loaded_version, version_tuple
+from ctk.doctor.checks.applies import elsewhere, loaded_version, version_tuple
 from ctk.doctor.checks.toolkit_applies import (
     engines_of,
     find_package,
@@ -12,7 +12,21 @@ from ctk.doctor.checks.toolkit_applies import (
     upgrade_command,
     without_toolkit,
 )
-from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
+from ctk.doctor.model import (
+    DEBIAN,
+    RED_HAT,
+    UBUNTU,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+    warned,
+)
 from ctk.facts import Unknown
 from ctk.facts.services import VGPU_MANAGER
 from ctk.formats.release import Release, is_below, is_rebuilt, parse_release
@@ -122,19 +136,18 @@ def check_driver_cve(snapshot: "Snapshot") -> Outcome:
         return warned(f"the branch R{branch} of the driver gets no security releases", *evidence)
     if version_tuple(shown) < version_tuple(floor):
         message = f"the driver {shown} has known weaknesses that {floor} mends"
-        return failed(message, *evidence, remedy=_update_driver(snapshot, branch))
+        return failed(message, *evidence, remedy=_update_driver(branch))
     if branch not in SERVED_BRANCHES:
         return warned(f"the newest bulletin mends nothing in the branch R{branch}: its weaknesses stay", *evidence)
     return passed(f"the driver {shown} has what the bulletins mend in its branch", *evidence)
 
 
-def _update_driver(snapshot: "Snapshot", branch: int) -> Remedy:
-    ubuntu = Command(f"apt-get install --only-upgrade 'nvidia-*-{branch}*' 'libnvidia-*-{branch}*' # Ubuntu")
-    debian = Command("apt-get install --only-upgrade nvidia-driver # Debian, with NVIDIA's repository")
-    red_hat = Command("dnf upgrade 'nvidia-driver*' 'kmod-nvidia*'")
+def _update_driver(branch: int) -> Remedy:
+    ubuntu = Command(f"apt-get install --only-upgrade 'nvidia-*-{branch}*' 'libnvidia-*-{branch}*'", only_on=(UBUNTU,))
+    debian = Command("apt-get install --only-upgrade nvidia-driver", only_on=(DEBIAN,))
+    red_hat = Command("dnf upgrade 'nvidia-driver*' 'kmod-nvidia*'", only_on=(RED_HAT,))
     reboot = Command("systemctl reboot", stops_containers=True, reboots=True)
-    commands = (ubuntu, debian) if is_debian_like(snapshot) else (red_hat,)
-    return Remedy("Update the driver within its branch, then start the machine anew", (*commands, reboot))
+    return Remedy("Update the driver within its branch, then start the machine anew", (ubuntu, debian, red_hat, reboot))
 
 
 def _is_vgpu_host(snapshot: "Snapshot") -> bool:
@@ -145,7 +158,7 @@ def _is_vgpu_host(snapshot: "Snapshot") -> bool:
 
 def _is_none_of_ours(snapshot: "Snapshot") -> bool:
     """A host without GPUs may have any engine it likes."""
-    from ctk.doctor.scope import has_gpus_or_traces
+    from ctk.doctor.checks.scope import has_gpus_or_traces
 
     return not has_gpus_or_traces(snapshot)
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ctk.doctor.checks.jetson import JETSON_CHECKS
+from ctk.doctor.checks.scope import has_gpus_or_traces
 from ctk.doctor.checks.virtual_machines import VIRTUAL_MACHINE_CHECKS
 from ctk.doctor.checks.wsl import WSL_CHECKS
 from ctk.doctor.model import ERROR, FAIL
 from ctk.doctor.run import run_checks
-from ctk.doctor.scope import has_gpus_or_traces
 from ctk.facts import Unknown
 from ctk.facts.driver import DriverPackage
 from ctk.facts.nvml import VgpuLicence
