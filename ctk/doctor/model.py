@@ -16,6 +16,10 @@ LAYERS = tuple(f"L{number}" for number in range(12))
 FIX_CLASSES = ("none", "safe", "guarded", "disruptive", "manual")
 INSTALL, TRIAGE, SECURITY = "install", "triage", "security"
 PROFILES = (INSTALL, TRIAGE, SECURITY, "all")
+DEBIAN, UBUNTU, RED_HAT, SUSE = "Debian", "Ubuntu", "Red Hat family", "SUSE"
+APT = (DEBIAN, UBUNTU)
+GPU, BRANCH = "<GPU>", "<BRANCH>"
+"""In a command: the address of the GPU that the finding is of, and the driver's branch, such as 580."""
 
 
 class Evidence(NamedTuple):
@@ -26,13 +30,17 @@ class Evidence(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command line of a remedy, and its blast radius. restarts: the units it restarts."""
+    """One command line of a remedy, and its blast radius. restarts: the units it restarts.
+
+    only_on: the distributions it is for, all if empty; a host sees only its own (ctk.doctor.fit).
+    """
 
     text: str
     needs_root: bool = True
     restarts: tuple[str, ...] = ()
     stops_containers: bool = False
     reboots: bool = False
+    only_on: tuple[str, ...] = ()
 
 
 class Remedy(NamedTuple):

@@ -8,7 +8,7 @@ from ctk.doctor.checks.cgroups import (
     check_reload_happened,
     check_reload_risk,
 )
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, NOTE, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import APT, CRITICAL, HIGH, INSTALL, NOTE, RED_HAT, SUSE, TRIAGE, Check, Command, Remedy
 
 LINKS = Command("nvidia-ctk system create-dev-char-symlinks --create-all")
 CDI_MODE = Command("ctk config set nvidia-container-runtime.mode=cdi")
@@ -44,7 +44,11 @@ CGROUP_CHECKS: tuple[Check, ...] = (
         ),
         remedy=Remedy(
             "Use a kernel of the distribution, and a current toolkit",
-            (Command("apt-get install nvidia-container-toolkit libnvidia-container1 # Debian and Ubuntu"),),
+            (
+                Command("apt-get install nvidia-container-toolkit libnvidia-container1", only_on=APT),
+                Command("dnf upgrade nvidia-container-toolkit libnvidia-container1", only_on=(RED_HAT,)),
+                Command("zypper update nvidia-container-toolkit libnvidia-container1", only_on=(SUSE,)),
+            ),
         ),
         fix="manual",
         profiles=(INSTALL, TRIAGE),

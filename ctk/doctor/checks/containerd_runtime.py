@@ -21,7 +21,10 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import without_toolkit
 from ctk.doctor.model import (
+    APT,
     CRITICAL,
+    RED_HAT,
+    SUSE,
     Command,
     Evidence,
     Outcome,
@@ -167,7 +170,9 @@ def binary_remedy(item: "EngineInstallation", is_default: bool) -> Remedy:
     return Remedy(
         f"{first}; restart {item.engine}, its containers keep running",
         (
-            Command("apt-get install --reinstall nvidia-container-toolkit # Debian and Ubuntu"),
+            Command("apt-get install --reinstall nvidia-container-toolkit", only_on=APT),
+            Command("dnf reinstall nvidia-container-toolkit", only_on=(RED_HAT,)),
+            Command("zypper install --force nvidia-container-toolkit", only_on=(SUSE,)),
             configure_command(item),
             restart_command(item),
         ),

@@ -16,7 +16,20 @@ from ctk.doctor.checks.engine_applies import (
     visible_specs,
 )
 from ctk.doctor.checks.toolkit_applies import HOOK, RUNTIMES, find_tool
-from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen
+from ctk.doctor.model import (
+    APT,
+    RED_HAT,
+    SUSE,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+)
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineDaemon
 
@@ -180,5 +193,10 @@ def _judge_without_hook(snapshot: "Snapshot", item: "EngineInstallation", path: 
 def _hook_remedy(item: "EngineInstallation") -> Remedy:
     return Remedy(
         "Install the toolkit with its hook, then restart Docker: it looks for the hook only when it starts",
-        (Command("apt-get install nvidia-container-toolkit # Debian and Ubuntu"), restart_command(item)),
+        (
+            Command("apt-get install nvidia-container-toolkit", only_on=APT),
+            Command("dnf install nvidia-container-toolkit", only_on=(RED_HAT,)),
+            Command("zypper install nvidia-container-toolkit", only_on=(SUSE,)),
+            restart_command(item),
+        ),
     )

@@ -18,7 +18,10 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import HOOK, RUNTIMES, engines_of, find_tool, without_toolkit
 from ctk.doctor.model import (
+    APT,
     CRITICAL,
+    RED_HAT,
+    SUSE,
     Command,
     Evidence,
     Outcome,
@@ -182,7 +185,9 @@ def _binary_remedy(item: "EngineInstallation") -> Remedy:
     return Remedy(
         "Install the toolkit again, or register the path where it is now",
         (
-            Command("apt-get install --reinstall nvidia-container-toolkit # Debian and Ubuntu"),
+            Command("apt-get install --reinstall nvidia-container-toolkit", only_on=APT),
+            Command("dnf reinstall nvidia-container-toolkit", only_on=(RED_HAT,)),
+            Command("zypper install --force nvidia-container-toolkit", only_on=(SUSE,)),
             configure_command(item),
             restart_command(item, reload=True),
         ),

@@ -8,14 +8,16 @@ from ctk.doctor.checks.applies import (
     expects_containers,
     has_driver_container,
     has_trace,
-    is_debian_like,
     no_gpu_here,
     release_of,
 )
 from ctk.doctor.model import (
     CRITICAL,
+    DEBIAN,
     INSTALL,
+    RED_HAT,
     TRIAGE,
+    UBUNTU,
     Check,
     Command,
     Evidence,
@@ -71,7 +73,7 @@ def _judge_halves(snapshot: "Snapshot", kernel_half: Evidence | None, user_half:
         "no NVIDIA driver is installed: neither kernel modules nor libraries",
         Evidence("no module nvidia.ko", f"/lib/modules/{release_of(snapshot)}"),
         Evidence("no libnvidia-ml.so", "the system's library folders"),
-        remedy=_install_remedy(snapshot),
+        remedy=_install_remedy(),
     )
 
 
@@ -104,15 +106,14 @@ def _user_half(snapshot: "Snapshot") -> Evidence | None | Unknown:
     return Evidence(f"library {libraries[0].version}", libraries[0].path) if libraries else None
 
 
-def _install_remedy(snapshot: "Snapshot") -> Remedy:
-    if is_debian_like(snapshot):
-        return Remedy(
-            "Install the driver: on Ubuntu let its own tool choose the branch, on Debian take its package",
-            (Command("ubuntu-drivers install --gpgpu # Ubuntu"), Command("apt-get install nvidia-driver # Debian")),
-        )
+def _install_remedy() -> Remedy:
     return Remedy(
         "Install the driver from the distribution's or NVIDIA's packages",
-        (Command("dnf install nvidia-driver-cuda kmod-nvidia-open-dkms # Red Hat family"),),
+        (
+            Command("ubuntu-drivers install --gpgpu", only_on=(UBUNTU,)),
+            Command("apt-get install nvidia-driver", only_on=(DEBIAN,)),
+            Command("dnf install nvidia-driver-cuda kmod-nvidia-open-dkms", only_on=(RED_HAT,)),
+        ),
     )
 
 
@@ -120,8 +121,11 @@ def _user_remedy() -> Remedy:
     return Remedy(
         "Install the package with the libraries of the same version",
         (
-            Command("apt-get install nvidia-utils-580-server libnvidia-compute-580-server # Ubuntu, for branch 580"),
-            Command("dnf install nvidia-driver-cuda # Red Hat family"),
+            Command(
+                "apt-get install nvidia-utils-<BRANCH>-server libnvidia-compute-<BRANCH>-server", only_on=(UBUNTU,)
+            ),
+            Command("apt-get install nvidia-smi libcuda1 libnvidia-ml1", only_on=(DEBIAN,)),
+            Command("dnf install nvidia-driver-cuda", only_on=(RED_HAT,)),
         ),
     )
 
@@ -246,8 +250,11 @@ DRIVER_CHECKS: tuple[Check, ...] = (
             "Build or install the module for the running kernel; DKMS needs the kernel's headers",
             (
                 Command("dkms autoinstall -k $(uname -r)"),
-                Command("apt-get install linux-modules-nvidia-580-server-$(uname -r) # Ubuntu, instead of DKMS"),
-                Command("dnf upgrade 'kmod-nvidia*' # Red Hat family, where a repository has such packages"),
+                Command(
+                    "apt-get install linux-modules-nvidia-<BRANCH>-server-$(uname -r) # instead of DKMS",
+                    only_on=(UBUNTU,),
+                ),
+                Command("dnf upgrade 'kmod-nvidia*' # where a repository has such packages", only_on=(RED_HAT,)),
             ),
         ),
         fix="guarded",

@@ -4,7 +4,21 @@ from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import driver_not_loaded, no_gpu_here
 from ctk.doctor.checks.log_lines import find_log, quote
-from ctk.doctor.model import MEDIUM, Check, Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen
+from ctk.doctor.model import (
+    APT,
+    MEDIUM,
+    RED_HAT,
+    Check,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+)
 from ctk.facts import Unknown
 
 if TYPE_CHECKING:
@@ -63,8 +77,8 @@ DRIVER_PARAMETER_CHECKS: tuple[Check, ...] = (
             "Correct the name, write the initial RAM disk anew, and load the module again",
             (
                 Command("grep -rn NVreg_ /etc/modprobe.d /usr/lib/modprobe.d", needs_root=False),
-                Command("update-initramfs -u # Debian and Ubuntu"),
-                Command("dracut -f # Red Hat family"),
+                Command("update-initramfs -u", only_on=APT),
+                Command("dracut -f", only_on=(RED_HAT,)),
             ),
         ),
         fix="guarded",

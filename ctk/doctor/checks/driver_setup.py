@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import driver_gpus, driver_not_loaded, has_driver_container, loaded_version, no_gpu_here
 from ctk.doctor.model import (
+    APT,
     HIGH,
     LOW,
     MEDIUM,
+    RED_HAT,
     TRIAGE,
     Check,
     Command,
@@ -216,7 +218,8 @@ DRIVER_SETUP_CHECKS: tuple[Check, ...] = (
         remedy=Remedy(
             "Reinstall it, or start the persistence daemon at boot",
             (
-                Command("apt-get install --reinstall nvidia-modprobe # Debian and Ubuntu"),
+                Command("apt-get install --reinstall nvidia-modprobe", only_on=APT),
+                Command("dnf reinstall nvidia-modprobe", only_on=(RED_HAT,)),
                 Command("systemctl enable --now nvidia-persistenced", restarts=("nvidia-persistenced",)),
             ),
         ),

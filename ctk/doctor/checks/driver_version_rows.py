@@ -1,7 +1,7 @@
 """The rows of the checks on the driver's versions; the checks themselves are beside it."""
 
 from ctk.doctor.checks import driver_versions as checks
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import CRITICAL, DEBIAN, HIGH, INSTALL, RED_HAT, TRIAGE, UBUNTU, Check, Command, Remedy
 
 GROUP = "Driver, kernel side"
 
@@ -66,7 +66,12 @@ DRIVER_VERSION_CHECKS: tuple[Check, ...] = (
             "Reinstall the package that brings the firmware for the module's version; after an update that was not "
             "followed by a reboot, starting the machine anew takes the new module",
             (
-                Command("apt-get install --reinstall nvidia-firmware-580-server-580.95.05 # Ubuntu, for that version"),
+                Command(
+                    "apt-get install --reinstall nvidia-firmware-<BRANCH>-server-$(modinfo -F version nvidia)",
+                    only_on=(UBUNTU,),
+                ),
+                Command("apt-get install --reinstall firmware-nvidia-gsp", only_on=(DEBIAN,)),
+                Command("dnf reinstall nvidia-kmod-common", only_on=(RED_HAT,)),
                 Command("systemctl reboot", stops_containers=True, reboots=True),
             ),
         ),

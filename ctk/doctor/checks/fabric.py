@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import VFIO, core_module, elsewhere, loaded_version
 from ctk.doctor.model import (
+    APT,
+    RED_HAT,
     Command,
     Evidence,
     Outcome,
@@ -108,8 +110,8 @@ def _install_remedy(snapshot: "Snapshot") -> Remedy:
     return Remedy(
         f"Install the fabric manager of exactly the driver's version, {version}, and start it",
         (
-            Command(f"apt-get install 'nvidia-fabricmanager-{branch}={version}*' # Debian, Ubuntu"),
-            Command(f"dnf install nvidia-fabricmanager-{version} # Red Hat family"),
+            Command(f"apt-get install 'nvidia-fabricmanager-{branch}={version}*'", only_on=APT),
+            Command(f"dnf install nvidia-fabricmanager-{version}", only_on=(RED_HAT,)),
             Command(f"systemctl enable --now {UNIT}", restarts=(UNIT,)),
         ),
     )

@@ -10,7 +10,7 @@ from ctk.doctor.checks.fabric import (
     check_running,
     check_version,
 )
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, NOTE, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import APT, CRITICAL, HIGH, INSTALL, NOTE, RED_HAT, TRIAGE, Check, Command, Remedy
 
 GROUP = "NVLink, NVSwitch, Fabric Manager, IMEX"
 GUIDE = "Fabric Manager for NVIDIA NVSwitch Systems user guide"
@@ -134,7 +134,8 @@ FABRIC_CHECKS: tuple[Check, ...] = (
             (
                 Command("modprobe ib_umad"),
                 Command("echo ib_umad > /etc/modules-load.d/nvidia-fabricmanager.conf"),
-                Command("apt-get install nvlsm # Debian, Ubuntu; dnf on the Red Hat family"),
+                Command("apt-get install nvlsm", only_on=APT),
+                Command("dnf install nvlsm", only_on=(RED_HAT,)),
             ),
         ),
         fix="guarded",

@@ -1,7 +1,7 @@
 """The rows of the checks on the running kernel; the checks themselves are beside it."""
 
 from ctk.doctor.checks import host_kernel as checks
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, MEDIUM, NOTE, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import APT, CRITICAL, HIGH, INSTALL, MEDIUM, NOTE, RED_HAT, TRIAGE, Check, Command, Remedy
 
 GROUP = "Host and kernel"
 EVERYWHERE = (INSTALL, TRIAGE)
@@ -53,7 +53,11 @@ HOST_KERNEL_CHECKS: tuple[Check, ...] = (
         explains=("Failed to initialize NVML: Driver/library version mismatch, out of the blue",),
         remedy=Remedy(
             "Start the machine anew, then hold the driver's packages so that no automatic update does it again",
-            (REBOOT, Command("apt-mark hold 'nvidia-*' 'libnvidia-*' # Debian and Ubuntu")),
+            (
+                REBOOT,
+                Command("apt-mark hold 'nvidia-*' 'libnvidia-*'", only_on=APT),
+                Command("dnf versionlock add 'nvidia-*' 'kmod-nvidia*'", only_on=(RED_HAT,)),
+            ),
         ),
         fix="manual",
     ),

@@ -13,18 +13,7 @@ from ctk.doctor.checks.applies import (
     release_of,
 )
 from ctk.doctor.checks.log_lines import quote
-from ctk.doctor.model import (
-    Command,
-    Evidence,
-    Outcome,
-    Remedy,
-    failed,
-    noted,
-    passed,
-    skipped,
-    unseen,
-    warned,
-)
+from ctk.doctor.model import UBUNTU, Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
 from ctk.facts import Unknown
 
 if TYPE_CHECKING:
@@ -199,7 +188,10 @@ def _sign_remedy(snapshot: "Snapshot") -> Remedy:
         (
             Command(f"mokutil --import {key}"),
             Command("systemctl reboot", stops_containers=True, reboots=True),
-            Command("apt-get install linux-modules-nvidia-580-server-$(uname -r) # Ubuntu, signed; instead of a key"),
+            Command(
+                "apt-get install linux-modules-nvidia-<BRANCH>-server-$(uname -r) # signed; instead of a key",
+                only_on=(UBUNTU,),
+            ),
         ),
     )
 

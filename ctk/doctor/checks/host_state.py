@@ -7,9 +7,12 @@ from ctk.doctor.checks.applies import no_gpu_here, nothing_to_judge
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote
 from ctk.doctor.model import (
     CRITICAL,
+    DEBIAN,
     HIGH,
     INSTALL,
+    RED_HAT,
     TRIAGE,
+    UBUNTU,
     Check,
     Command,
     Evidence,
@@ -293,7 +296,12 @@ HOST_STATE_CHECKS: tuple[Check, ...] = (
         explains=("a version mismatch after each update",),
         remedy=Remedy(
             "Take the installer's driver away, then reinstall the packages",
-            (Command("nvidia-uninstall", stops_containers=True), Command("apt-get install --reinstall nvidia-driver")),
+            (
+                Command("nvidia-uninstall", stops_containers=True),
+                Command("apt-get install --reinstall nvidia-driver-<BRANCH>-server", only_on=(UBUNTU,)),
+                Command("apt-get install --reinstall nvidia-driver", only_on=(DEBIAN,)),
+                Command("dnf reinstall 'nvidia-driver*' 'kmod-nvidia*'", only_on=(RED_HAT,)),
+            ),
         ),
         fix="manual",
         profiles=(INSTALL, TRIAGE),

@@ -6,11 +6,24 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.applies import (
     has_driver_container,
     has_trace,
-    is_debian_like,
     is_loaded,
     no_gpu_here,
 )
-from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
+from ctk.doctor.model import (
+    DEBIAN,
+    RED_HAT,
+    UBUNTU,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+    warned,
+)
 from ctk.facts import Unknown
 from ctk.facts.loader import CORE_LIBRARIES, CachedLibrary, LibraryFile, Loader, LoaderCache
 from ctk.facts.nvml import LIBRARY_NOT_FOUND, Nvml
@@ -166,8 +179,9 @@ def _dangling(name: str, entry: CachedLibrary) -> Outcome:
 def reinstall() -> tuple[Command, ...]:
     """How to get the files of the driver's libraries anew."""
     return (
-        Command("apt-get install --reinstall libnvidia-compute-580-server # Ubuntu, for branch 580"),
-        Command("dnf reinstall nvidia-driver-cuda-libs # Red Hat family"),
+        Command("apt-get install --reinstall libnvidia-compute-<BRANCH>-server", only_on=(UBUNTU,)),
+        Command("apt-get install --reinstall libcuda1 libnvidia-ml1", only_on=(DEBIAN,)),
+        Command("dnf reinstall nvidia-driver-cuda-libs", only_on=(RED_HAT,)),
         LDCONFIG,
     )
 
@@ -199,13 +213,13 @@ def _not_installed(snapshot: "Snapshot", name: str, narrow: list[CachedLibrary])
         f"the nvidia module is loaded, but {name} is not installed" if is_loaded(snapshot) else f"no {name} is here"
     )
     install = (
-        Command("apt-get install libnvidia-compute-580-server # Ubuntu, for branch 580"),
-        Command("apt-get install libcuda1 libnvidia-ml1 # Debian"),
+        Command("apt-get install libnvidia-compute-<BRANCH>-server", only_on=(UBUNTU,)),
+        Command("apt-get install libcuda1 libnvidia-ml1", only_on=(DEBIAN,)),
     )
-    other = (Command("dnf install nvidia-driver-cuda # Red Hat family"),)
+    other = (Command("dnf install nvidia-driver-cuda", only_on=(RED_HAT,)),)
     remedy = Remedy(
         "Install the package with the libraries of the module's version",
-        install if is_debian_like(snapshot) else (*other, *install),
+        (*install, *other),
     )
     return failed(message + only, *evidence, remedy=remedy)
 

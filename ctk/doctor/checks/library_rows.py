@@ -15,7 +15,7 @@ from ctk.doctor.checks.library_versions import (
     check_stubs,
     check_version_suffix,
 )
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, MEDIUM, TRIAGE, Check, Command, Remedy
+from ctk.doctor.model import CRITICAL, DEBIAN, HIGH, INSTALL, MEDIUM, RED_HAT, TRIAGE, UBUNTU, Check, Command, Remedy
 
 GROUP = "User-space libraries"
 CACHE = "/etc/ld.so.cache"
@@ -159,9 +159,13 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         remedy=Remedy(
             "Install the packages of the capabilities that containers ask for, in the driver's version",
             (
-                Command("apt-get install libnvidia-encode-580-server libnvidia-decode-580-server # Ubuntu, video"),
-                Command("apt-get install libnvidia-gl-580-server # Ubuntu, graphics"),
-                Command("dnf install nvidia-driver-libs # Red Hat family"),
+                Command(
+                    "apt-get install libnvidia-encode-<BRANCH>-server libnvidia-decode-<BRANCH>-server # video",
+                    only_on=(UBUNTU,),
+                ),
+                Command("apt-get install libnvidia-gl-<BRANCH>-server # graphics", only_on=(UBUNTU,)),
+                Command("apt-get install libnvcuvid1 libnvidia-encode1 nvidia-driver-libs", only_on=(DEBIAN,)),
+                Command("dnf install nvidia-driver-libs", only_on=(RED_HAT,)),
             ),
         ),
         fix="manual",

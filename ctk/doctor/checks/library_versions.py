@@ -17,7 +17,20 @@ from ctk.doctor.checks.libraries import (
     native,
     nvml_names,
 )
-from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
+from ctk.doctor.model import (
+    APT,
+    RED_HAT,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+    warned,
+)
 from ctk.facts import Unknown
 from ctk.facts.loader import CORE_LIBRARIES, CachedLibrary, LibraryFile, Loader, SearchFolder
 
@@ -68,8 +81,8 @@ def _judge_missing(loaded: str, missing: list[str], strangers: list[LibraryFile]
         remedy=Remedy(
             "Install the missing packages in the module's version, and remove those of the other one",
             (
-                Command("dpkg -S " + shlex.join(file.path for file in of_them[:2]) + " # Debian and Ubuntu", False),
-                Command("rpm -qf " + shlex.join(file.path for file in of_them[:2]) + " # Red Hat family", False),
+                Command("dpkg -S " + shlex.join(file.path for file in of_them[:2]), False, only_on=APT),
+                Command("rpm -qf " + shlex.join(file.path for file in of_them[:2]), False, only_on=(RED_HAT,)),
             ),
         ),
     )
@@ -84,8 +97,8 @@ def _judge_left_over(loaded: str, strangers: list[LibraryFile]) -> Outcome:
         remedy=Remedy(
             "Find out which package they are of and remove it; files of no package are left from NVIDIA's installer",
             (
-                Command(f"dpkg -S {paths} # Debian and Ubuntu", False),
-                Command(f"rpm -qf {paths} # Red Hat family", False),
+                Command(f"dpkg -S {paths}", False, only_on=APT),
+                Command(f"rpm -qf {paths}", False, only_on=(RED_HAT,)),
             ),
         ),
     )

@@ -6,6 +6,9 @@ from ctk.doctor.checks.applies import driver_gpus, elsewhere, gpus, no_gpu_here
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote, quote_event, with_addresses
 from ctk.doctor.model import (
     CRITICAL,
+    DEBIAN,
+    RED_HAT,
+    UBUNTU,
     Check,
     Command,
     Evidence,
@@ -136,16 +139,18 @@ def _judge_gpu(gpu: "PciFunction", flavour: str | None | Unknown, refused: dict[
 _PROPRIETARY_REMEDY = Remedy(
     "Install the proprietary flavour of a branch that still knows the GPU (580 is the last for Maxwell to Volta)",
     (
-        Command("apt-get install nvidia-driver-580 # Ubuntu"),
-        Command("dnf module install nvidia-driver:580-dkms # Red Hat family"),
+        Command("apt-get install nvidia-driver-580", only_on=(UBUNTU,)),
+        Command("apt-get install nvidia-kernel-dkms", only_on=(DEBIAN,)),
+        Command("dnf module install nvidia-driver:580-dkms", only_on=(RED_HAT,)),
         Command("systemctl reboot", stops_containers=True, reboots=True),
     ),
 )
 _OPEN_REMEDY = Remedy(
     "Install the open flavour of the same branch",
     (
-        Command("apt-get install nvidia-driver-580-open # Ubuntu"),
-        Command("dnf install kmod-nvidia-open-dkms # Red Hat family"),
+        Command("apt-get install nvidia-driver-<BRANCH>-open", only_on=(UBUNTU,)),
+        Command("apt-get install nvidia-open-kernel-dkms", only_on=(DEBIAN,)),
+        Command("dnf install kmod-nvidia-open-dkms", only_on=(RED_HAT,)),
         Command("systemctl reboot", stops_containers=True, reboots=True),
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ctk.doctor.model import Check
-from ctk.doctor.render.words import risk
+from ctk.doctor.render.words import command_text, risk
 
 PAGE_HEAD = """\
 # Checks of `ctk doctor`
@@ -42,7 +42,7 @@ def _facts(check: Check) -> Iterator[tuple[str, Sequence[str]]]:
 def _commands(check: Check) -> Iterator[str]:
     for command in check.remedy.commands if check.remedy else ():
         tag = risk(command)
-        yield f"  {command.text}" + (f"    [{tag}]" if tag else "")
+        yield f"  {command_text(command)}" + (f"    [{tag}]" if tag else "")
 
 
 def render_page(checks: Sequence[Check]) -> str:
@@ -71,5 +71,5 @@ def _section(check: Check) -> Iterator[str]:
         yield f"- What to do: {check.remedy.summary}"
         for command in check.remedy.commands:
             tag = risk(command)
-            yield f"  - `{command.text}`" + (f" ({tag})" if tag else "")
+            yield f"  - `{command_text(command)}`" + (f" ({tag})" if tag else "")
     yield f"- Source: {check.source}"

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ctk.doctor.model import Check, Finding, Remedy
+from ctk.doctor.model import Check, Command, Finding, Remedy
+from ctk.doctor.render.words import command_text
 from ctk.doctor.report import Report
 from ctk.facts import Unknown
 
@@ -46,8 +47,14 @@ def remedy_to_document(remedy: Remedy | None) -> dict[str, object] | None:
     """A remedy with what each of its commands does to the host."""
     if remedy is None:
         return None
-    commands = [{**command._asdict(), "restarts": list(command.restarts)} for command in remedy.commands]
+    commands = [_command_to_document(command) for command in remedy.commands]
     return {"summary": remedy.summary, "commands": commands, "doc": remedy.doc or None}
+
+
+def _command_to_document(command: Command) -> dict[str, object]:
+    document = {**command._asdict(), "text": command_text(command), "restarts": list(command.restarts)}
+    del document["only_on"]
+    return document
 
 
 def host_to_document(snapshot: "Snapshot") -> dict[str, object]:

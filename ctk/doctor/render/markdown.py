@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from ctk.doctor.model import UNKNOWN, WARN, Finding
-from ctk.doctor.render.words import Cause, causes_of, count_line, evidence_line, printable, risk, title_of, verdict_line
+from ctk.doctor.render.words import (
+    Cause,
+    causes_of,
+    command_text,
+    count_line,
+    evidence_line,
+    printable,
+    risk,
+    title_of,
+    verdict_line,
+)
 from ctk.doctor.report import Report
 
 MOST_FOLLOW_UPS = 20
@@ -31,21 +41,21 @@ def _cause(cause: Cause) -> Iterator[str]:
             yield f"- {_code(evidence_line(item))}"
     if first.check.explains:
         yield f"- What people see: {', '.join(_code(symptom) for symptom in first.check.explains)}"
-    yield from _remedy(first)
+    yield from _remedy(cause)
     yield from _follow_ups(cause)
 
 
-def _remedy(finding: Finding) -> Iterator[str]:
-    if finding.remedy is None:
+def _remedy(cause: Cause) -> Iterator[str]:
+    if cause.first.remedy is None:
         return
     yield ""
-    yield f"What to do: {_inline(finding.remedy.summary)}"
-    if finding.remedy.commands:
+    yield f"What to do: {_inline(cause.first.remedy.summary)}"
+    if cause.commands:
         yield ""
         yield "```sh"
-        for command in finding.remedy.commands:
+        for command in cause.commands:
             tag = risk(command)
-            yield printable(command.text) + (f"  # {tag}" if tag else "")
+            yield printable(command_text(command)) + (f"  # {tag}" if tag else "")
         yield "```"
 
 

@@ -8,6 +8,7 @@ from ctk.doctor.render.words import (
     Cause,
     by_group,
     causes_of,
+    command_text,
     count_line,
     evidence_line,
     printable,
@@ -94,7 +95,7 @@ def _cause(cause: Cause, style: Style) -> Iterator[str]:
     for symptom in style.some(first.check.explains, MOST_SYMPTOMS):
         yield from style.wrap(printable(symptom), INDENT + label, SYMPTOM_LINES)
         label = " " * len(label)
-    yield from _remedy(first, style)
+    yield from _remedy(first, style, cause.commands)
     yield from _follow_ups(cause, style)
 
 
@@ -105,20 +106,19 @@ def _subjects(subjects: Sequence[str], style: Style) -> str:
     return f"{', '.join(shown)} and {len(subjects) - len(shown)} more"
 
 
-def _remedy(finding: Finding, style: Style) -> Iterator[str]:
-    remedy = finding.remedy
-    if remedy is None:
+def _remedy(finding: Finding, style: Style, commands: Sequence[Command]) -> Iterator[str]:
+    if finding.remedy is None:
         return
-    yield from style.wrap(printable(remedy.summary), f"{INDENT}What to do:  ", MESSAGE_LINES)
-    shown = style.some(remedy.commands, MOST_COMMANDS)
+    yield from style.wrap(printable(finding.remedy.summary), f"{INDENT}What to do:  ", MESSAGE_LINES)
+    shown = style.some(commands, MOST_COMMANDS)
     for command in shown:
         yield f"{INDENT}  {_command(command)}"
-    if len(shown) < len(remedy.commands):
-        yield f"{INDENT}  ({len(remedy.commands) - len(shown)} more commands: ctk doctor -v)"
+    if len(shown) < len(commands):
+        yield f"{INDENT}  ({len(commands) - len(shown)} more commands: ctk doctor -v)"
 
 
 def _command(command: Command) -> str:
-    text, tag = printable(command.text), risk(command)
+    text, tag = printable(command_text(command)), risk(command)
     return f"{text}    [{tag}]" if tag else text
 
 
@@ -144,7 +144,7 @@ def _warnings(report: Report, style: Style) -> Iterator[str]:
         if style.verbose:
             for item in finding.outcome.evidence:
                 yield from style.wrap(evidence_line(item), f"{INDENT}- ")
-        yield from _remedy(finding, style)
+        yield from _remedy(finding, style, Cause((finding,), ()).commands)
 
 
 def _blind(report: Report, style: Style) -> Iterator[str]:

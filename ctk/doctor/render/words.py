@@ -7,6 +7,7 @@ from ctk.doctor.model import (
     CRITICAL,
     ERROR,
     FAIL,
+    GPU,
     HIGH,
     INFO,
     PASS,
@@ -17,6 +18,7 @@ from ctk.doctor.model import (
     Command,
     Evidence,
     Finding,
+    Remedy,
 )
 from ctk.doctor.report import BROKEN, INCOMPLETE, MASKED, NOT_APPLICABLE, SUPPRESSED, Report
 
@@ -44,13 +46,31 @@ class Cause(NamedTuple):
         """The one whose words stand for all."""
         return self.findings[0]
 
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Of all of them, step by step: what is done to each GPU comes before what comes after it."""
+        from itertools import zip_longest
+
+        remedies = [finding.remedy.commands for finding in self.findings if finding.remedy is not None]
+        steps = (command for step in zip_longest(*remedies) for command in step if command is not None)
+        return tuple(dict.fromkeys(steps))
+
 
 def causes_of(report: Report) -> tuple[Cause, ...]:
     """The roots, worst first; those of one check with one remedy are one cause (eight GPUs, one missing step)."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for root in report.roots:
-        groups.setdefault((root.check.id, root.remedy, root.severity), []).append(root)
+        groups.setdefault((root.check.id, _remedy_of_any_gpu(root), root.severity), []).append(root)
     return tuple(Cause(tuple(members), _follow_ups(report, members)) for members in groups.values())
+
+
+def _remedy_of_any_gpu(root: Finding) -> Remedy | None:
+    """Without the GPU's address, by which alone the steps of two GPUs may differ."""
+    remedy, subject = root.remedy, root.outcome.subject
+    if remedy is None or subject.count(":") != 2:
+        return remedy
+    commands = tuple(item._replace(text=item.text.replace(subject, GPU)) for item in remedy.commands)
+    return remedy._replace(summary=remedy.summary.replace(subject, GPU), commands=commands)
 
 
 def _follow_ups(report: Report, roots: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -96,6 +116,11 @@ def count_line(report: Report) -> str:
     summary = report.summary()
     parts = [f"{summary[key]} {words}" for key, words in COUNT_WORDS if summary[key] or key in (PASS, FAIL)]
     return ", ".join(parts)
+
+
+def command_text(command: Command) -> str:
+    """The line to be copied, with the distributions it is for as a comment where the host's is not known."""
+    return f"{command.text}  # {', '.join(command.only_on)}" if command.only_on else command.text
 
 
 def risk(command: Command) -> str:
