@@ -129,7 +129,9 @@ def _edited(host: "Host", changes: tuple[FileChange, ...]) -> list[str]:
 def _is_ours(host: "Host", change: FileChange, template: str) -> bool:
     """As today's template has it, with whatever command; or, for an older one, as the last run left it."""
     before = change.before or b""
-    started = next((line for line in before.decode("utf-8", "replace").splitlines() if "ExecStart=" in line), "")
+    started = next(
+        (line for line in before.decode("utf-8", "replace").splitlines() if line.startswith("ExecStart=")), ""
+    )
     command = started.removeprefix("ExecStart=").removesuffix(" cdi refresh")
     if before == read_template(template).replace("@CTK@", command).encode():
         return True

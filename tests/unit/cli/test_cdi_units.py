@@ -1,6 +1,7 @@
 """The units that keep a spec true: put in place and taken away to the byte, quoted for systemd, never beside others."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -167,6 +168,23 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "ctk-cdi-refresh" not in done.stderr
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_nodes_for_cuda_are_made_where_a_driver_is_loaded(tmp_path: Path, is_loaded: bool) -> None:
+    """A refresh that comes while somebody unloads the driver must not load it again."""
+    unit = unit_text(FILES[0][1], ("/usr/bin/ctk",))
+    line = next(line for line in unit.splitlines() if line.startswith("ExecStartPre=-"))
+    version, program = tmp_path / "version", tmp_path / "nvidia-modprobe"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    program.chmod(0o755)
+    if is_loaded:
+        version.touch()
+    command = shlex.split(line.removeprefix("ExecStartPre=-").replace("/proc/driver/nvidia/version", str(version)))
+    assert subprocess.run(command, env={"PATH": str(tmp_path)}, check=False, timeout=10).returncode == 0
+    asked = tmp_path / "asked"
+    assert (asked.read_text() if asked.exists() else "") == ("-u -c=0\n" if is_loaded else "")
 
 
 def test_what_systemd_refuses_is_told() -> None:
