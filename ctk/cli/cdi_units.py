@@ -78,6 +78,8 @@ def run_units(app: App, options: UnitOptions) -> None:
         messages += applied.messages
     else:
         messages += _refuse_edited(options, _edited(host, changes))
+        if options.writes and not options.remove and not _are_enabled(host):
+            problems += _take_up(host, remove=False)
     if not options.remove:
         problems += why_untrusted(host, own_command(host)[:1], "systemd runs the refresh")
     app.finish(_result(app, options, changes, applied, (*messages, *(Message("warning", text) for text in problems))))
@@ -196,6 +198,11 @@ def _take_up(host: "Host", remove: bool) -> tuple[str, ...]:
     from ctk.change.units import enable_units, forget_units
 
     return forget_units(host.run) if remove else enable_units(UNITS, host.run)
+
+
+def _are_enabled(host: "Host") -> bool:
+    """Files that an image brought along, or that a run left which systemd refused, are in place and do nothing."""
+    return all(host.is_link(f"{WANTS}/{unit}") for unit in UNITS)
 
 
 def _has_systemd(host: "Host") -> bool:

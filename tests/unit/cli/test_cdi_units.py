@@ -64,6 +64,19 @@ def test_foreign_root_is_told_how_systemd_learns_of_it(host: Path) -> None:
     assert f"systemctl --root={host} enable ctk-cdi-refresh.path ctk-cdi-refresh.service" in message.text
 
 
+def test_units_that_are_in_place_but_not_enabled_are_enabled(host: Path) -> None:
+    """An image may have brought the files along, or systemd may have refused the last time."""
+    run(host, INSTALL)
+    result = run(host, INSTALL)
+    assert result.data["changed"] is False
+    assert "enable ctk-cdi-refresh.path" in result.messages[0].text
+    wants = host / "etc" / "systemd" / "system" / "multi-user.target.wants"
+    wants.mkdir()
+    for name in ("ctk-cdi-refresh.path", "ctk-cdi-refresh.service"):
+        (wants / name).symlink_to(f"../{name}")
+    assert run(host, INSTALL).messages == ()
+
+
 @pytest.mark.parametrize("options", [UnitOptions(dry_run=True), UnitOptions(check=True)])
 def test_looking_writes_nothing(host: Path, options: UnitOptions) -> None:
     before = tree(host)
