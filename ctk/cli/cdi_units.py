@@ -194,7 +194,7 @@ def _take_up(host: "Host", remove: bool) -> tuple[str, ...]:
             f"systemctl --root={host.root} {verb} {' '.join(UNITS)}",
         )
     if not _has_systemd(host):
-        return ("systemd does not run here: nothing starts the refresh by itself",)
+        return () if remove else ("systemd does not run here: nothing starts the refresh by itself",)
     from ctk.change.units import enable_units, forget_units
 
     return forget_units(host.run) if remove else enable_units(UNITS, host.run)
