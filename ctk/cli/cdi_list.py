@@ -7,7 +7,7 @@ import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.cdi_place import SPEC_DIR, Specs, fault_line, fault_to_document, file_namer, find_specs
+from ctk.cli.cdi_folders import SPEC_DIR, Specs, fault_line, fault_to_document, file_namer, find_specs
 from ctk.facts import Unknown
 from ctk.facts.cdi import INVALID, REFUSED, SpecFault
 from ctk.result import Message, Result

@@ -242,7 +242,7 @@ def make_request(values: Mapping[str, object], host: "Host") -> tuple["GenerateR
 def make_query(app: "App", host: "Host", values: Mapping[str, object]) -> "RootQuery":
     """The options' values as what is to be read of the host. Raises UsageFault, and ParseFault for config.toml."""
     from ctk.cdi.request import EXPLICIT_LIBRARIES
-    from ctk.cli.cdi_places import find_roots
+    from ctk.cli.cdi_roots import find_roots
     from ctk.host.driver_root import RootQuery
     from ctk.host.nvml_watch import DEADLINE_SECONDS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctk.cdi.document import render_json, render_yaml
-from ctk.cli.cdi_place import VARIABLE
+from ctk.cli.cdi_folders import VARIABLE
 from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecDeviceNode, SpecEdits, SpecHook, SpecMount
 from tests.unit.cli.scene import Answer, HostFolder
 
