@@ -128,8 +128,8 @@ TOOLKIT_CONFIG_CHECKS = (
         needs=PARSED,
         explains=("no runtime binary found from candidate list: [docker-runc runc]",),
         remedy=Remedy(
-            "Name one that is there, by its path",
-            (Command("ctk config set nvidia-container-runtime.runtimes=/usr/bin/runc"),),
+            "Install the low-level runtime of your engine, or name one by its path",
+            (Command("ctk config set nvidia-container-runtime.runtimes=PATH"),),
         ),
         fix="guarded",
         profiles=PROFILES,
@@ -147,8 +147,7 @@ TOOLKIT_CONFIG_CHECKS = (
         needs=("toolkit.low-level-runtime",),
         explains=("creating a container hangs, or forks without end",),
         remedy=Remedy(
-            "Name the real runtime by its path",
-            (Command("ctk config set nvidia-container-runtime.runtimes=/usr/bin/runc"),),
+            "Name the real runtime by its path", (Command("ctk config set nvidia-container-runtime.runtimes=PATH"),)
         ),
         fix="guarded",
         profiles=PROFILES,

@@ -7,6 +7,7 @@ from ctk.doctor.checks.collector import SYSTEM_CONTAINERS
 from ctk.doctor.checks.toolkit_applies import (
     config_of,
     engines_of,
+    find_package,
     has_gpu,
     install_command,
     resolve_mode,
@@ -131,7 +132,21 @@ def check_low_level_runtime(snapshot: "Snapshot") -> Outcome:
         f"the toolkit's runtime finds none of {names}, so it can create no container",
         Evidence(f"{RUNTIMES} = {names}", config.path),
         Evidence("none is there", "the system's folders, the engines' own"),
+        remedy=_runtime_remedy(snapshot, config),
     )
+
+
+def _runtime_remedy(snapshot: "Snapshot", config: "ToolkitConfig") -> Remedy:
+    row = config.find(RUNTIMES)
+    unset = (Command(f"ctk config unset {RUNTIMES}"),) if row is not None and row.is_set else ()
+    first = "Take the setting away, so that runc and crun are looked for, and install" if unset else "Install"
+    return Remedy(f"{first} the low-level runtime of your engine", (*unset, _install_runc(snapshot)))
+
+
+def _install_runc(snapshot: "Snapshot", *, again: bool = False) -> Command:
+    """Docker's own package of containerd brings runc with it."""
+    bringing = find_package(snapshot, "runc", "moby-runc", "containerd.io")
+    return install_command(snapshot, bringing.name if bringing is not None else "runc", again=again)
 
 
 def check_runtime_loop(snapshot: "Snapshot") -> Outcome:
@@ -150,6 +165,18 @@ def check_runtime_loop(snapshot: "Snapshot") -> Outcome:
         f"the toolkit's runtime hands containers to {found.path}, which is {found.wraps} again: none ever starts",
         Evidence(f"{found.path} leads to {found.wraps}", str(found.target)),
         Evidence(f"{RUNTIMES} names {found.name}", config.path),
+        remedy=_loop_remedy(snapshot, config, str(found.path)),
+    )
+
+
+def _loop_remedy(snapshot: "Snapshot", config: "ToolkitConfig", path: str) -> Remedy:
+    """Another one of the list that is real, else the package's own file back in its place."""
+    real = next((one.path for one in config.runtimes if isinstance(one.path, str) and not one.wraps), None)
+    if real is not None:
+        return Remedy("Name a real runtime by its path", (Command(f"ctk config set {RUNTIMES}={real}"),))
+    return Remedy(
+        f"Put the real program back in the place of {path}, or name it by its path (ctk config set {RUNTIMES}=PATH)",
+        (_install_runc(snapshot, again=True),),
     )
 
 

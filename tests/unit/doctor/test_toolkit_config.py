@@ -169,6 +169,16 @@ ROWS = [
         "fail",
         "which is nvidia-container-runtime again",
     ),
+    Row(
+        "toolkit.runtime-loop",
+        "loop-beside-a-real-one",
+        runtimes(
+            LowLevelRuntime("runc", "/usr/bin/runc", "/usr/bin/runc", "nvidia-container-runtime"),
+            LowLevelRuntime("crun", "/usr/bin/crun", "/usr/bin/crun"),
+        ),
+        "fail",
+        "hands containers to /usr/bin/runc",
+    ),
     Row("toolkit.runtime-loop", "none", runtimes(LowLevelRuntime("runc", None)), "skip"),
     Row("toolkit.runtime-loop", "closed-folder", runtimes(LowLevelRuntime("runc", DENIED)), "unknown"),
     Row("toolkit.hook-path", "there", make_snapshot(), "pass"),
@@ -306,3 +316,36 @@ def test_the_remedy_names_the_ldconfig_that_is_there(value: str, fault: str, com
     (outcome,) = outcomes_of(CHECKS, "toolkit.ldconfig", config(make_value(LDCONFIG, value, fault=fault)))
     assert outcome.remedy is not None
     assert [entry.text for entry in outcome.remedy.commands] == [command]
+
+
+LOOP = LowLevelRuntime("runc", "/usr/bin/runc", "/usr/bin/runc", "nvidia-container-runtime")
+CRUN = LowLevelRuntime("crun", "/usr/bin/crun", "/usr/bin/crun")
+KEY = "nvidia-container-runtime.runtimes"
+
+
+@pytest.mark.parametrize(
+    ("identity", "snapshot", "commands"),
+    [
+        pytest.param("toolkit.runtime-loop", runtimes(LOOP, CRUN), [f"ctk config set {KEY}=/usr/bin/crun"], id="real"),
+        pytest.param("toolkit.runtime-loop", runtimes(LOOP), ["apt-get install --reinstall runc"], id="none-is-real"),
+        pytest.param(
+            "toolkit.low-level-runtime",
+            runtimes(LowLevelRuntime("runc", None)),
+            ["apt-get install runc"],
+            id="none-is-there",
+        ),
+        pytest.param(
+            "toolkit.low-level-runtime",
+            dataclasses.replace(
+                config(make_value(KEY, ("/opt/runc",)), runtimes=(LowLevelRuntime("/opt/runc", None),)), packages=None
+            ),
+            [f"ctk config unset {KEY}", "apt-get install runc"],
+            id="set-by-hand",
+        ),
+    ],
+)
+def test_the_remedy_names_no_runtime_that_is_the_fault(identity: str, snapshot: Snapshot, commands: list[str]) -> None:
+    (outcome,) = outcomes_of(CHECKS, identity, snapshot)
+    assert outcome.status == "fail"
+    assert outcome.remedy is not None
+    assert [entry.text for entry in outcome.remedy.commands] == commands
