@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.applies import expects_containers
 from ctk.doctor.checks.jetson import GROUP
 from ctk.doctor.model import (
+    APT,
     CRITICAL,
     HIGH,
     INSTALL,
     NOTE,
+    RED_HAT,
     TRIAGE,
     Check,
     Command,
@@ -197,7 +199,8 @@ WSL_CHECKS: tuple[Check, ...] = (
         remedy=Remedy(
             "Remove the driver's packages and keep the toolkit's; NVIDIA's wsl-ubuntu repository has no driver in it",
             (
-                Command("apt-get purge 'nvidia-driver-*' 'libnvidia-compute-*' cuda-drivers"),
+                Command("apt-get purge 'nvidia-driver-*' 'libnvidia-compute-*' cuda-drivers", only_on=APT),
+                Command("dnf remove 'nvidia-driver*' 'kmod-nvidia*' cuda-drivers", only_on=(RED_HAT,)),
                 Command("ldconfig"),
             ),
         ),
