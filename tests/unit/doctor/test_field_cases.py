@@ -281,3 +281,10 @@ def test_f143_docker_in_an_lxc_container_is_told_two_settings_and_nothing_of_the
         assert part in text
     for part in ("modprobe", "reboot"):
         assert part not in text
+
+
+def test_f96_what_a_privileged_container_sees_is_explained() -> None:
+    """No check of the host can know which containers will be privileged."""
+    page = Path(__file__).parents[3] / "docs/how-to/find-out-why.md"
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    assert "A privileged container sees every GPU of the host, whatever list of devices it was given" in text
