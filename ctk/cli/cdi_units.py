@@ -97,7 +97,10 @@ def quote_for_systemd(word: str) -> str:
 
 
 def own_command(host: "Host") -> tuple[str, ...]:
-    """How ctk is to be started on that host: as it was now, or where a package puts it below another root."""
+    """How ctk is to be started on that host: as it was now, or where a package puts it below another root.
+
+    -P: no module comes from the folder that systemd starts it in.
+    """
     if not host.is_live:
         from ctk.host.programs import find_program
 
@@ -106,7 +109,7 @@ def own_command(host: "Host") -> tuple[str, ...]:
     started = os.path.abspath(sys.argv[0])
     if os.path.basename(started) == "ctk" and os.access(started, os.X_OK):
         return (started,)
-    return (sys.executable, "-m", "ctk")
+    return (sys.executable, "-P", "-m", "ctk")
 
 
 def _changes(host: "Host", remove: bool) -> tuple[FileChange, ...]:
