@@ -41,9 +41,9 @@ def list_devices(app: App, spec_dirs: tuple[str, ...], verbose: bool) -> None:
     app.command = "cdi list"
     specs = find_specs(app, spec_dirs)
     registry = build_registry(specs.cdi, specs.folders)
-    rows = [(device, tuple(faults)) for device, faults in _rows(registry, paths_by_name(specs.cdi))]
-    names = [device.name for device, _ in rows if device.winner is not None]
     show = file_namer(app)
+    rows = [(device, tuple(faults)) for device, faults in _rows(show, registry, paths_by_name(specs.cdi))]
+    names = [device.name for device, _ in rows if device.winner is not None]
     text = "\n".join(_screen(show, device, faults) for device, faults in rows) if verbose else "\n".join(names)
     data = _document(show, specs, registry, rows) if app.json else {}
     app.finish(Result(app.command, data, text=text, messages=_messages(show, specs, registry, rows)))
@@ -57,14 +57,16 @@ def _document(show: "Namer", specs: Specs, registry: "Registry", rows: "Rows") -
     }
 
 
-def _rows(registry: "Registry", states: "dict[str, CdiHostPath]") -> "Iterator[tuple[RegistryDevice, list[SpecFault]]]":
+def _rows(
+    show: "Namer", registry: "Registry", states: "dict[str, CdiHostPath]"
+) -> "Iterator[tuple[RegistryDevice, list[SpecFault]]]":
     """Each device with why a container that asks for it will not start; what a spec's devices share is judged once."""
     from ctk.cdi.host_faults import edits_faults
 
     common: dict[str, list[SpecFault]] = {}
     for device in registry.devices:
         if device.winner is None:
-            files = " and ".join(file.path for file in device.conflict)
+            files = " and ".join(show(file) for file in device.conflict)
             yield device, [SpecFault(f"{files} both define it, so engines take it from neither")]
             continue
         shared, own = device.edits
@@ -100,8 +102,9 @@ def _broken_lines(show: "Namer", file: "CdiFile") -> list[str]:
 
 
 def _summary(faults: tuple[SpecFault, ...]) -> str:
-    more = len(faults) - MOST_FAULTS
-    return "; ".join(fault.message for fault in faults[:MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
+    texts = tuple(dict.fromkeys(fault.message for fault in faults))  # a device's hook may be the common one's program
+    more = len(texts) - MOST_FAULTS
+    return "; ".join(texts[:MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _screen(show: "Namer", device: "RegistryDevice", faults: tuple[SpecFault, ...]) -> str:

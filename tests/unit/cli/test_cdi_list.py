@@ -79,6 +79,15 @@ def test_two_files_of_one_folder_make_the_device_unusable(gpu_host: HostFolder) 
         ("0", False, 2),
         ("1", True, 0),
     ]
+    assert f"{gpu_host.path('/etc/cdi/nvidia-gpu.yaml')} and " in answer.warnings()[0]
+
+
+def test_the_same_fault_in_two_edits_of_a_device_is_told_once(gpu_host: HostFolder) -> None:
+    """ctk's hook stands in the common edits, and in those of a device with nodes for its screen."""
+    device = SpecDevice("0", SpecEdits(hooks=(SpecHook("createContainer", HOOK, (HOOK, "x")),)))
+    gpu_host.put("/etc/cdi/nvidia.yaml", render_yaml(CdiSpec("0.5.0", "nvidia.com/gpu", (device,), COMMON)))
+    gpu_host.path(HOOK).unlink()
+    assert gpu_host.ctk("cdi", "list").warnings() == [f"warning: nvidia.com/gpu=0: {HOOK} is not there"]
 
 
 def test_a_stale_spec_marks_its_devices_as_broken(gpu_host: HostFolder) -> None:
