@@ -200,9 +200,16 @@ def _write_base(work: Workspace, target: str, spec: RuntimeSpec) -> None:
     elsewhere = look_up(layout.effective(), base[2:])
     kind = elsewhere.get("runtime_type") if isinstance(elsewhere, Mapping) else None
     values: dict[str, object] = {"runtime_type": kind or RUNC_TYPE}
-    if spec.systemd_cgroup and not layout.main.content:
+    if (spec.systemd_cgroup and not layout.main.content) or _leaves_groups_to_systemd(runtimes):
         values["options"] = {"SystemdCgroup": True}
     work.add(target, base, values, None)
+
+
+def _leaves_groups_to_systemd(runtimes: object) -> bool:
+    """Ours stands there already and does: two managers of one hierarchy make a node unstable."""
+    entries = runtimes.values() if isinstance(runtimes, Mapping) else ()
+    options = [entry.get("options") for entry in entries if isinstance(entry, Mapping)]
+    return any(isinstance(given, Mapping) and given.get("SystemdCgroup") is True for given in options)
 
 
 def _write_default(

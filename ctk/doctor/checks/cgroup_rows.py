@@ -11,6 +11,7 @@ from ctk.doctor.checks.cgroups import (
 from ctk.doctor.model import APT, CRITICAL, HIGH, INSTALL, NOTE, RED_HAT, SUSE, TRIAGE, Check, Command, Remedy
 
 LINKS = Command("nvidia-ctk system create-dev-char-symlinks --create-all")
+SPEC = Command("ctk cdi generate --output=/etc/cdi/nvidia.yaml")
 CDI_MODE = Command("ctk config set nvidia-container-runtime.mode=cdi")
 
 CGROUP_CHECKS: tuple[Check, ...] = (
@@ -87,7 +88,7 @@ CGROUP_CHECKS: tuple[Check, ...] = (
         explains=("hours later, in a running container: Failed to initialize NVML: Unknown Error",),
         remedy=Remedy(
             "Make the links; let devices come by CDI; then start those containers anew",
-            (LINKS, CDI_MODE),
+            (LINKS, SPEC, CDI_MODE),
         ),
         fix="safe",
     ),
@@ -105,7 +106,7 @@ CGROUP_CHECKS: tuple[Check, ...] = (
         explains=("Failed to initialize NVML: Unknown Error, since a known minute",),
         remedy=Remedy(
             "Make the links, let devices come by CDI, and start those containers anew: they do not recover otherwise",
-            (LINKS, CDI_MODE),
+            (LINKS, SPEC, CDI_MODE),
         ),
         fix="guarded",
     ),

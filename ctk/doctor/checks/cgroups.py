@@ -6,6 +6,7 @@ from ctk.doctor.checks.engine_applies import (
     config_evidence,
     is_later,
     nothing_to_serve,
+    restart_command,
     serves_pods,
     subject_of,
 )
@@ -170,10 +171,32 @@ def _judge_agreement(cgroups: Cgroups, item: "EngineInstallation", wanted: str |
             f"the kubelet's cgroup driver is {wanted}, the engine's is {own.value}: unstable under load",
             kubelet,
             own,
+            remedy=_agreement_remedy(item, wanted),
         )
     if own.value == CGROUPFS and cgroups.mode == V2 and isinstance(cgroups.systemd_version, int):
         return warned("kubelet and engine manage the groups themselves, beside systemd, on version 2", kubelet, own)
     return passed(f"kubelet and engine both use {own.value}", kubelet, own)
+
+
+SETTINGS = {
+    ("docker", SYSTEMD): '"exec-opts": ["native.cgroupdriver=systemd"]',
+    ("docker", CGROUPFS): '"exec-opts": ["native.cgroupdriver=cgroupfs"]',
+    ("containerd", SYSTEMD): "SystemdCgroup = true below the options of every runtime",
+    ("containerd", CGROUPFS): "SystemdCgroup = false below the options of every runtime",
+    ("crio", SYSTEMD): 'cgroup_manager = "systemd"',
+    ("crio", CGROUPFS): 'cgroup_manager = "cgroupfs"',
+}
+
+
+def _agreement_remedy(item: "EngineInstallation", wanted: str) -> Remedy | None:
+    """The kubelet's own choice holds: changing it on a node with pods is the larger step."""
+    setting = SETTINGS.get((item.engine, wanted))
+    if setting is None:
+        return None
+    return Remedy(
+        f"Drain the node, write {setting} into {item.config_path}, then restart the engine and after it the kubelet",
+        (restart_command(item), Command("systemctl restart kubelet", restarts=("kubelet",))),
+    )
 
 
 def _says_manager(item: "EngineInstallation") -> bool:

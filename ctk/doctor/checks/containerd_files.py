@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.engine_applies import (
+    OWN_NAME,
     config_evidence,
     configure_command,
     each_of,
@@ -185,7 +186,7 @@ def _judge_default(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
             Evidence(f"runtimes: {', '.join(entry.name for entry in files.runtimes) or 'none'}", item.config_path),
             remedy=Remedy(
                 f"Write the entry {name!r} into {item.config_path}, or name another default; then restart containerd",
-                (configure_command(item), restart_command(item)),
+                (*((configure_command(item),) if name in (OWN_NAME, "runc") else ()), restart_command(item)),
             ),
             severity=CRITICAL if serves_pods(item) else HIGH,
         )

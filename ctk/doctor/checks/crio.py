@@ -7,6 +7,7 @@ from ctk.doctor.checks.containerd_runtime import binary_remedy, judge_restart
 from ctk.doctor.checks.docker_kinds import judge_running
 from ctk.doctor.checks.engine_applies import (
     GROUP,
+    OWN_NAME,
     config_evidence,
     configure_command,
     each_of,
@@ -25,6 +26,7 @@ from ctk.doctor.model import (
     PASS,
     TRIAGE,
     Check,
+    Command,
     Evidence,
     Outcome,
     Remedy,
@@ -64,8 +66,8 @@ def _judge_config(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
             f"the default runtime is {files.dangling_default!r}, but no file defines it: CRI-O does not start",
             config_evidence(item, f"default_runtime = {files.dangling_default}"),
             remedy=Remedy(
-                f"Define {files.dangling_default!r}, or name another default; then restart CRI-O",
-                (configure_command(item), restart_command(item)),
+                f"Define {files.dangling_default!r}, or name another default_runtime; then restart CRI-O",
+                (*((configure_command(item),) if files.dangling_default == OWN_NAME else ()), restart_command(item)),
             ),
         )
     broken = _judge_programs(item)
@@ -78,7 +80,11 @@ def _judge_config(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
             *(Evidence(f"{entry.name}, not read", entry.file) for entry in unread),
             remedy=Remedy(
                 "Register it where CRI-O reads it, and take the other file away",
-                (configure_command(item), restart_command(item)),
+                (
+                    configure_command(item),
+                    Command(f"mv {unread[0].file} {unread[0].file}.disabled"),
+                    restart_command(item),
+                ),
             ),
         )
     return broken if nvidia_runtimes(item) else _judge_missing(snapshot, item)

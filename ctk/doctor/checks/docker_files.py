@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.engine_applies import (
+    OWN_NAME,
     config_evidence,
     configure_command,
     each_of,
@@ -156,13 +157,23 @@ def _judge_default(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
             f"the default runtime is {files.dangling_default!r}, but there is no such runtime: dockerd does not start",
             config_evidence(item, f"default-runtime = {files.dangling_default}"),
             remedy=Remedy(
-                f"Register {files.dangling_default!r}, or take default-runtime out; then restart Docker",
-                (configure_command(item), restart_command(item)),
+                f"{_take_default_out(item, files.dangling_default)}; then restart Docker",
+                (*_register_default(item, files.dangling_default), restart_command(item)),
             ),
             severity=HIGH,
         )
     name = wanted_default(item, files)
     return noted(f"the default runtime is {name}", config_evidence(item, f"default-runtime = {name}"))
+
+
+def _take_default_out(item: "EngineInstallation", name: str) -> str:
+    out = f"take the line default-runtime out of {item.config_path}, and runc is the default again"
+    return f"Register {name!r}, or {out}" if name == OWN_NAME else f"{out[0].upper()}{out[1:]}, or register {name!r}"
+
+
+def _register_default(item: "EngineInstallation", name: str) -> tuple[Command, ...]:
+    """ctk registers NVIDIA's runtime alone."""
+    return (configure_command(item),) if name == OWN_NAME else ()
 
 
 def wanted_default(item: "EngineInstallation", files: "EngineFiles") -> str:

@@ -85,7 +85,7 @@ def judge_running(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
                 f"{item.engine} runs, but nothing answers at its socket",
                 Evidence("no answer", item.socket or "its socket"),
                 Evidence(f"pid {item.pid}", "/proc"),
-                remedy=running_remedy(item),
+                remedy=running_remedy(item, hangs=True),
             )
         return passed(f"{item.engine} runs", Evidence(f"pid {item.pid}, since {item.running_since}", unit))
     if item.enabled is True:
@@ -99,15 +99,15 @@ def judge_running(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     return noted(f"{item.engine} does not run, and nothing starts it at boot", Evidence("not enabled", unit))
 
 
-def running_remedy(item: "EngineInstallation") -> Remedy:
-    """Look why, then start it."""
+def running_remedy(item: "EngineInstallation", *, hangs: bool = False) -> Remedy:
+    """Look why, then start it; one that hangs may still have containers."""
     user = " --user" if item.user is not None else ""
     unit = (item.unit or f"{item.engine}.service").removesuffix(".service")
     return Remedy(
-        "Look why it stopped, then start it",
+        "Look what it waits for, then start it anew" if hangs else "Look why it stopped, then start it",
         (
             Command(f"journalctl{user} -u {unit} -n 50 --no-pager", item.user is None),
-            restart_command(item)._replace(stops_containers=False),
+            restart_command(item) if hangs else restart_command(item)._replace(stops_containers=False),
         ),
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ctk.facts.snapshot import Snapshot
 
 Judge = Callable[["Snapshot", "EngineInstallation"], Outcome]
+OWN_NAME = "nvidia"
+"""What `ctk runtime configure` registers unless it is told another name."""
 GROUP = "Container engines"
 NVIDIA_KINDS = "nvidia.com/"
 SLACK_SECONDS = 1

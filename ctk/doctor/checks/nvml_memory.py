@@ -113,7 +113,9 @@ def check_remap_failed(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
 
 
 def _rows(gpu: NvmlGpu) -> str:
-    return f"rows remapped: {gpu.remapped_rows_corrected} correctable, {gpu.remapped_rows_uncorrected} uncorrectable"
+    counts = (gpu.remapped_rows_corrected, "correctable"), (gpu.remapped_rows_uncorrected, "uncorrectable")
+    known = ", ".join(f"{count} {kind}" for count, kind in counts if isinstance(count, int))
+    return f"rows remapped: {known or 'how many is not told'}"
 
 
 def _remap_failed(gpu: NvmlGpu, bad: bool) -> Outcome:

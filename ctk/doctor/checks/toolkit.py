@@ -258,7 +258,7 @@ def check_multiple_installs(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ..
 
 
 def _operator_gone(engine: "EngineInstallation", runtime: "EngineRuntime") -> Outcome:
-    commands = (configure_command(engine), restart_command(engine))
+    commands = (configure_command(engine), restart_command(engine, reload=engine.engine == "docker"))
     return failed(
         f"{engine.engine} starts the GPU Operator's copy of the toolkit, which is gone: {runtime.path}",
         Evidence(runtime.fault, runtime.file or engine.config_path),

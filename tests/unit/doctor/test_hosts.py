@@ -17,6 +17,7 @@ from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.conftest import GoldenCheck
 from tests.fake_host import HOSTS, names_of_hosts
 from tests.memory_host import snapshot_in_memory
+from tests.unit.doctor.test_checks import assert_parses, own_commands
 
 NAMES = names_of_hosts()
 JUDGED = [name for name in NAMES if (HOSTS / name / "host.toml").is_file()]
@@ -69,6 +70,13 @@ def test_exactly_these_findings(name: str, report: Report, assert_golden: Golden
     assert set(read) == {"verdict", "exit_code", "roots", "masked", "warnings"}
     assert_golden(HOSTS / name / "expected" / "doctor.toml", text)
     assert crashes(report) == []
+    for words in (words for text in commands_of(report) for words in own_commands(text)):
+        assert_parses(words)
+
+
+def commands_of(report: Report) -> list[str]:
+    remedies = [finding.remedy for finding in report.findings]
+    return [command.text for remedy in remedies if remedy is not None for command in remedy.commands]
 
 
 def crashes(report: Report) -> list[str]:
