@@ -164,7 +164,7 @@ def _to_file(app: App, host: "Host", generated: "Generated", output: str, form: 
     data = {**report(generated), "output": paths[0], "changed": written[0][1], "others": paths[1:], "spec": None}
     verbs = {True: "written", False: "says so already"}
     lines = [
-        f"{path}: {verbs[changed]}, {spec.kind} with {_count(spec)} (CDI {spec.version}).\n"
+        f"{path}: {verbs[changed]}, {spec.kind} with {count_devices(spec)} (CDI {spec.version}).\n"
         for (path, changed), (_, spec) in zip(written, files, strict=True)
     ]
     warnings = tuple(message for path, spec in files for message in warn_of_neighbours(host, path, spec))
@@ -177,7 +177,8 @@ def spec_files(output: str, generated: "Generated") -> list[tuple[str, "CdiSpec"
     return [(output, generated.spec), *((f"{stem}.{word}{ending}", spec) for word, spec in generated.others)]
 
 
-def _count(spec: "CdiSpec") -> str:
+def count_devices(spec: "CdiSpec") -> str:
+    """For a sentence."""
     number = len(spec.devices)
     return "one device name" if number == 1 else f"{number} device names"
 

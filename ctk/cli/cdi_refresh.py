@@ -8,7 +8,7 @@ import click
 
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand
-from ctk.cli.cdi_generate import choose_format, make_spec, notes, render, report, spec_files, write_spec
+from ctk.cli.cdi_generate import choose_format, count_devices, make_spec, notes, render, report, spec_files, write_spec
 from ctk.cli.cdi_options import generate_options
 from ctk.cli.paths import absolute_path, naming_files, shown_path, state_of
 from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault, WriteFault
@@ -247,8 +247,11 @@ def _data(compared: Compared) -> dict[str, object]:
 def _ending(compared: Compared, written: bool) -> str:
     if compared.is_current:
         return ""
-    count = len(compared.generated.spec.devices)
-    return f"{compared.path}: written, {count} device names.\n" if written else "Nothing was written.\n"
+    return (
+        f"{compared.path}: written, {count_devices(compared.generated.spec)}.\n"
+        if written
+        else "Nothing was written.\n"
+    )
 
 
 def _lines(compared: Compared, verbose: bool, ending: str = "") -> str:
@@ -260,7 +263,7 @@ def _lines(compared: Compared, verbose: bool, ending: str = "") -> str:
     rows = [_line(row) for row in compared.differences]
     shown = rows if verbose or len(rows) <= SHOWN else rows[:SHOWN]
     more = [f"… and {len(rows) - len(shown)} more; -v shows them."] if len(rows) > len(shown) else []
-    head = [f"{compared.path}: {len(rows)} differences."] if rows else []
+    head = [f"{compared.path}: {len(rows)} difference{'s' if len(rows) != 1 else ''}."] if rows else []
     return "".join(f"{line}\n" for line in (*lines, *head, *shown, *more)) + ending
 
 

@@ -108,6 +108,9 @@ def test_a_gpu_more_is_one_difference_by_name(machine: Machine) -> None:
     machine.make_nodes()
     rows = machine.ctk("cdi", "diff", "--json").json()["data"]["differences"]
     assert {"where": "1", "what": "device", "before": "", "after": "1", "change": "added"} in rows
+    machine.ctk("cdi", "refresh")
+    answer = machine.ctk("cdi", "refresh", "--no-all-device")
+    assert f"{machine.path(FILE)}: 1 difference.\n" in answer.out
 
 
 @pytest.mark.parametrize(("option", "code"), [("--check", 1), ("--dry-run", 0)])
