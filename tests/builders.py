@@ -1,5 +1,7 @@
 """Valid values of the data model, one word each; override what a test is about."""
 
+from functools import cache
+
 from ctk.facts.engines import EngineFlag, EngineInstallation
 from ctk.facts.kernel_log import KernelLog
 from ctk.facts.kubelet import Kubelet
@@ -108,9 +110,10 @@ def make_kernel_log(**changes: object) -> KernelLog:
     return KernelLog(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
 
 
-def make_snapshot(**changes: object) -> Snapshot:
-    """A healthy Docker host without a kubelet."""
-    values: dict[str, object] = {
+@cache
+def _healthy_parts() -> dict[str, object]:
+    """The parts of a healthy snapshot: frozen, so one copy serves all tests."""
+    return {
         "taken_at": "2024-05-02T09:00:00Z",
         "ctk_version": "0.1.0",
         "host_name": "gpu-node-7.example.org",
@@ -137,4 +140,8 @@ def make_snapshot(**changes: object) -> Snapshot:
         "kernel_log": make_kernel_log(),
         "other_engines": (),
     }
-    return Snapshot(**{**values, **changes})  # type: ignore[arg-type] # the record's own fields by name
+
+
+def make_snapshot(**changes: object) -> Snapshot:
+    """A healthy Docker host without a kubelet."""
+    return Snapshot(**{**_healthy_parts(), **changes})  # type: ignore[arg-type] # the record's own fields by name
