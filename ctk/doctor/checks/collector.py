@@ -35,6 +35,7 @@ MISSING = ("not collected in this run", "not recorded in this snapshot")
 SYSTEM_CONTAINERS = ("lxc", "lxc-libvirt", "systemd-nspawn", "openvz", "vz")
 """Containers that are run like hosts: what is installed in them is theirs, and GPU containers may run inside."""
 STALE_DAYS = 90
+PARTS_SHOWN = 4
 SLACK_SECONDS = 120
 RING = "/dev/kmsg"
 
@@ -46,11 +47,14 @@ def check_privileges(snapshot: "Snapshot") -> Outcome:
     who = [Evidence(f"user {observer.user_id}", "geteuid")] if isinstance(observer, Observer) else []
     if not places:
         return passed("everything that was asked for could be read", *who)
-    shown = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+    parts = list(dict.fromkeys(place.split(".")[0].split("[")[0].replace("_", " ") for place in places))
+    shown = ", ".join(parts[:PARTS_SHOWN]) + (
+        f" and {len(parts) - PARTS_SHOWN} more" if len(parts) > PARTS_SHOWN else ""
+    )
     evidence = (*who, *(Evidence("permission denied", name) for name in places))
     if isinstance(observer, Observer) and observer.user_id == 0:
-        return noted(f"even root was denied {shown}", *evidence)
-    return warned(f"permission was denied for {shown}", *evidence)
+        return noted(f"even root was denied facts of {shown}", *evidence)
+    return warned(f"permission was denied for {len(places)} facts of {shown}", *evidence)
 
 
 def _is_denied(place: str, fact: Unknown) -> bool:

@@ -1,19 +1,32 @@
 """The running kernel itself: its age, a restart that is due, and what it forbids or lacks that GPU containers need."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.applies import (
     elsewhere,
     gpus,
-    is_debian_like,
     loaded_version,
     no_gpu_here,
     nothing_to_judge,
-    release_of,
     version_tuple,
 )
 from ctk.doctor.checks.log_lines import find_log, none_seen, quote
-from ctk.doctor.model import Command, Evidence, Outcome, Remedy, failed, noted, passed, skipped, unseen, warned
+from ctk.doctor.model import (
+    APT,
+    RED_HAT,
+    SUSE,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    noted,
+    passed,
+    skipped,
+    unseen,
+    warned,
+)
 from ctk.facts import Unknown
 
 if TYPE_CHECKING:
@@ -133,11 +146,12 @@ def check_cmdline(snapshot: "Snapshot") -> Outcome:
     if denied and gpus(snapshot):
         evidence = Evidence(denied[0], "/proc/cmdline")
         message = f"the kernel's command line denies NVIDIA's module: {denied[0]}"
-        return failed(message, evidence, remedy=grub_remedy(snapshot))
+        return failed(message, evidence, remedy=grub_remedy(denied[0]))
     if "pci=nomsi" in (words or ()):
         return warned(
             "the kernel was started with pci=nomsi: GPUs get no interrupts of their own kind",
             Evidence("pci=nomsi", "/proc/cmdline"),
+            remedy=grub_remedy("pci=nomsi"),
         )
     told = [word for word in words or () if word.partition("=")[0] in TOLD_OPTIONS]
     if told:
@@ -199,7 +213,19 @@ def _kernel(snapshot: "Snapshot") -> "Kernel | Outcome":
     return unseen(snapshot.kernel) if isinstance(snapshot.kernel, Unknown) else snapshot.kernel
 
 
-def grub_remedy(snapshot: "Snapshot") -> Remedy:
-    """How a word is taken off the kernel's command line."""
-    update = "update-grub" if is_debian_like(snapshot) else "grub2-mkconfig -o /boot/grub2/grub.cfg"
-    return Remedy(f"Take the word out of /etc/default/grub, for kernel {release_of(snapshot)}", (Command(update),))
+def grub_remedy(word: str) -> Remedy:
+    """How a word is taken off the kernel's command line; the running kernel keeps the one it was started with."""
+    key, _, value = word.partition("=")
+    others = ",".join(name for name in value.split(",") if "nvidia" in value and not name.startswith("nvidia"))
+    kept = f" --args={shlex.quote(f'{key}={others}')}" if others else ""
+    return Remedy(
+        f"Take {'nvidia in ' if others else ''}{word} out of GRUB_CMDLINE_LINUX in /etc/default/grub, write the boot menu anew, and start the "
+        "machine anew",
+        (
+            Command(f"grep -rn {shlex.quote(word)} /etc/default/grub /etc/default/grub.d /etc/kernel/cmdline", False),
+            Command("update-grub", only_on=APT),
+            Command(f"grubby --update-kernel=ALL --remove-args={shlex.quote(word)}{kept}", only_on=(RED_HAT,)),
+            Command("grub2-mkconfig -o /boot/grub2/grub.cfg", only_on=(SUSE,)),
+            Command("systemctl reboot", stops_containers=True, reboots=True),
+        ),
+    )

@@ -6,6 +6,7 @@ import pytest
 
 from ctk.doctor.checks.driver_log import DRIVER_LOG_CHECKS
 from ctk.doctor.checks.host_kernel_rows import HOST_KERNEL_CHECKS
+from ctk.doctor.model import APT, RED_HAT
 from ctk.facts import Unknown
 from ctk.facts.kernel import Kernel, KernelOption
 from ctk.facts.kernel_log import KernelLog, LogEvent, LogLine
@@ -13,7 +14,7 @@ from ctk.facts.pci import Pci
 from ctk.facts.snapshot import Snapshot
 from tests.builders import make_snapshot, make_system, make_tool
 from tests.driver_builders import FIRST, SECOND, make_driver, make_kernel, make_library, make_modules
-from tests.unit.doctor.tables import Row, assert_row, params
+from tests.unit.doctor.tables import Row, assert_row, outcomes_of, params
 
 CHECKS = (*HOST_KERNEL_CHECKS, *DRIVER_LOG_CHECKS)
 DENIED = Unknown("permission denied")
@@ -179,3 +180,23 @@ ROWS = [
 @pytest.mark.parametrize("row", params(ROWS))
 def test_check_says(row: Row) -> None:
     assert_row(CHECKS, row)
+
+
+@pytest.mark.parametrize(
+    ("word", "grubby"),
+    [
+        ("pci=nomsi", "grubby --update-kernel=ALL --remove-args=pci=nomsi"),
+        ("module_blacklist=nvidia", "grubby --update-kernel=ALL --remove-args=module_blacklist=nvidia"),
+        (
+            "module_blacklist=nouveau,nvidia",
+            "grubby --update-kernel=ALL --remove-args=module_blacklist=nouveau,nvidia --args=module_blacklist=nouveau",
+        ),
+    ],
+)
+def test_a_word_is_taken_out_where_the_next_kernel_reads_it(word: str, grubby: str) -> None:
+    (outcome,) = outcomes_of(CHECKS, "host.cmdline", kernel(command_line=(word,)))
+    assert outcome.remedy is not None
+    by_host = {item.only_on: item.text for item in outcome.remedy.commands}
+    assert by_host[APT] == "update-grub"
+    assert by_host[RED_HAT,] == grubby
+    assert outcome.remedy.commands[-1].reboots
