@@ -48,13 +48,12 @@ def check_privileges(snapshot: "Snapshot") -> Outcome:
     if not places:
         return passed("everything that was asked for could be read", *who)
     parts = list(dict.fromkeys(place.split(".")[0].split("[")[0].replace("_", " ") for place in places))
-    shown = ", ".join(parts[:PARTS_SHOWN]) + (
-        f" and {len(parts) - PARTS_SHOWN} more" if len(parts) > PARTS_SHOWN else ""
-    )
+    more = f" and {len(parts) - PARTS_SHOWN} more parts" if len(parts) > PARTS_SHOWN else ""
+    shown = ", ".join(parts[:PARTS_SHOWN]) + more
     evidence = (*who, *(Evidence("permission denied", name) for name in places))
     if isinstance(observer, Observer) and observer.user_id == 0:
         return noted(f"even root was denied facts of {shown}", *evidence)
-    return warned(f"permission was denied for {len(places)} facts of {shown}", *evidence)
+    return warned(f"permission was denied for facts of {shown}", *evidence)
 
 
 def _is_denied(place: str, fact: Unknown) -> bool:

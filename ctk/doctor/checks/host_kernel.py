@@ -219,8 +219,8 @@ def grub_remedy(word: str) -> Remedy:
     others = ",".join(name for name in value.split(",") if "nvidia" in value and not name.startswith("nvidia"))
     kept = f" --args={shlex.quote(f'{key}={others}')}" if others else ""
     return Remedy(
-        f"Take {'nvidia in ' if others else ''}{word} out of GRUB_CMDLINE_LINUX in /etc/default/grub, write the boot menu anew, and start the "
-        "machine anew",
+        f"Take {'nvidia in ' if others else ''}{word} out of GRUB_CMDLINE_LINUX in /etc/default/grub, "
+        "write the boot menu anew, and start the machine anew",
         (
             Command(f"grep -rn {shlex.quote(word)} /etc/default/grub /etc/default/grub.d /etc/kernel/cmdline", False),
             Command("update-grub", only_on=APT),

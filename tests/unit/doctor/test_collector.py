@@ -81,7 +81,7 @@ def test_what_was_denied_is_named() -> None:
         make_snapshot(observer=USER, system=make_system(kernel=DENIED, init=DENIED))
     )
     assert isinstance(outcome, Outcome)
-    assert outcome.message == "permission was denied for system.kernel, system.init"
+    assert outcome.message == "permission was denied for facts of system"
 
 
 def test_the_dates_are_those_of_the_tables() -> None:
