@@ -131,6 +131,8 @@ def check_csv_files(snapshot: "Snapshot") -> Outcome:
         return jetson
     files = _listed(jetson)
     used = [file for file in files if file.in_force]
+    if not used and jetson.mode != "csv" and _major(jetson) >= FIRST_WITH_SERVER_DRIVER:
+        return skipped("no mount files: from release 38 on containers can be made from the driver itself")
     if not used:
         return failed(
             f"no mount file is in force in {jetson.mount_folder}: containers get no GPU libraries",
@@ -252,7 +254,7 @@ JETSON_CHECKS: tuple[Check, ...] = (
         severity=CRITICAL,
         evaluate=check_csv_files,
         reads="the CSV files in the toolkit's mount-spec-path",
-        rule="fail when none is in force, warn for lines that are passed over",
+        rule="fail when none is in force, warn for lines that are passed over; from release 38 on only in mode csv",
         source=MOUNT_SOURCE,
         needs=("jetson.detect",),
         explains=("a container without GPU libraries on a Jetson",),

@@ -151,6 +151,8 @@ JETSON_ROWS = [
         "only with NVIDIA_REQUIRE_JETPACK=csv-mounts=all: cudnn.csv",
     ),
     Row("jetson.csv-files", "none", orin(mount_files=None), "fail", "no mount file"),
+    Row("jetson.csv-files", "thor", orin(mount_files=None, release="38.2.0"), "skip", "from release 38"),
+    Row("jetson.csv-files", "thor-told-to", orin(mount_files=None, release="38.2.0", mode="csv"), "fail"),
     Row("jetson.csv-files", "empty", orin(mount_files=()), "fail"),
     Row("jetson.csv-files", "only-others", orin(mount_files=(mounts(in_force=False),)), "fail", "in force"),
     Row(
