@@ -224,7 +224,9 @@ def _result(
     rows = [{"path": change.path, "action": change.action, "diff": unified_diff(change)} for change in changes]
     lines = [_line(change, applied is not None) for change in changes]
     if applied is not None and applied.journal_id:
-        lines.append(f"Undo with: ctk runtime rollback {applied.journal_id}")
+        is_new = all(change.before is None for change in changes)
+        undo = "cdi refresh --remove-units" if is_new else f"runtime rollback {applied.journal_id}"
+        lines.append(f"Undo with: ctk {undo}")  # a rollback leaves the links by which systemd knows enabled units
     shown = "".join(str(row["diff"]) for row in rows) if applied is None else ""
     data = {
         "changed": _pending(changes),

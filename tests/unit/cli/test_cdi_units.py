@@ -49,6 +49,7 @@ def test_units_come_and_go_without_a_trace(host: Path) -> None:
     before = tree(host)
     result = run(host, INSTALL)
     assert result.exit_code == 0
+    assert "Undo with: ctk cdi refresh --remove-units" in result.text
     for path, template in FILES:
         written = host / path.lstrip("/")
         assert written.read_text() == unit_text(template, ("/usr/bin/ctk",))
