@@ -223,7 +223,8 @@ DOCKER_CHECKS: tuple[Check, ...] = (
         needs=("runtime.docker.installed",),
         explains=("configuration is ignored", "unknown or invalid runtime name: nvidia"),
         remedy=Remedy(
-            "Keep one Docker: the packages' can start the host's toolkit",
+            "Keep one Docker: the packages' can start the host's toolkit. Save what matters first: the snap's "
+            "containers, images and volumes go with it",
             (Command("snap remove docker", True, ("snap.docker.dockerd",), True),),
         ),
         fix="manual",

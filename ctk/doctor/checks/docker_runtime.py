@@ -144,7 +144,7 @@ def _register_remedy(item: "EngineInstallation") -> Remedy:
     if item.installation == "snap":
         return Remedy(
             "Use the snap's own support for NVIDIA, or Docker's packages in place of the snap, whose dockerd can start "
-            "the toolkit's runtime",
+            "the toolkit's runtime. Save what matters first: the snap's containers, images and volumes go with it",
             (Command("snap remove docker", True, ("snap.docker.dockerd",), True),),
         )
     return Remedy(

@@ -96,7 +96,8 @@ def _init_failure(address: str, found: list[Evidence]) -> Outcome:
     name = f"GPU {address}" if address else "a GPU"
     stuck = any("WPR2 already up" in item.value for item in found)
     cause = ": it needs a reset or a power cycle" if stuck else ""
-    return failed(f"the driver could not start {name}{cause}", *found[:3], subject=address)
+    message = f"the driver could not start {name}{cause}"
+    return failed(message, *found[:3], subject=address, remedy=_POWER_CYCLE if stuck else None)
 
 
 def check_gsp_state(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
@@ -119,13 +120,23 @@ def check_gsp_state(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
 def _judge_gsp(snapshot: "Snapshot", evidence: Evidence, address: str) -> Outcome:
     """A reset may have mended it since."""
     if recovery_asked(snapshot, address) == 0:
-        return warned(f"the system processor of GPU {address} did not answer; it does now", evidence, subject=address)
+        return warned(
+            f"the system processor of GPU {address} did not answer; it does now",
+            evidence,
+            subject=address,
+            remedy=Remedy("Nothing now; if it comes back, update the driver"),
+        )
     return failed(f"the system processor of GPU {address} does not answer the driver", evidence, subject=address)
 
 
 _RESET = (
     Command("nvidia-smi --gpu-reset -i <GPU>", stops_containers=True),
     Command("systemctl reboot", stops_containers=True, reboots=True),
+)
+
+_POWER_CYCLE = Remedy(
+    "Drain the node and reset the GPU; where that fails, switch the machine's power off and on, a reboot is not enough",
+    (_RESET[0], Command("systemctl poweroff", stops_containers=True, reboots=True)),
 )
 
 DRIVER_LOG_CHECKS: tuple[Check, ...] = (

@@ -110,8 +110,8 @@ def _mismatch_remedy(snapshot: "Snapshot", on_disk: str | None, library_version:
     commands = (
         Command("systemctl stop nvidia-persistenced", restarts=("nvidia-persistenced",)),
         Command(f"modprobe -r {' '.join(loaded)}", stops_containers=True),
-        Command("modprobe nvidia"),
-        Command("modprobe nvidia-uvm"),
+        Command("modprobe -a nvidia nvidia-uvm"),
+        Command("systemctl start nvidia-persistenced"),
     )
     return Remedy(f"Nobody holds the driver, so it can be reloaded without a reboot. {kept}", commands)
 

@@ -25,6 +25,7 @@ GROUP = "Host and kernel"
 DKMS_FOLDER = "/var/lib/dkms"
 COMPETITORS = ("nova_core", "nova_drm", "nvidiafb", "rivafb", "rivatv", "mods")
 """The kernel's Rust driver, the old frame buffer drivers, and NVIDIA's own driver for factory tests."""
+MODPROBE = Command("modprobe nvidia")
 
 
 def check_nouveau_loaded(snapshot: "Snapshot") -> Outcome | tuple[Outcome, ...]:
@@ -155,7 +156,8 @@ def _judge_signature(snapshot: "Snapshot", kernel: "Kernel", enforced: Evidence)
     secure = "Secure Boot is on and " if kernel.secure_boot is True else ""
     if not file.signed:
         message = f"{secure}the kernel refuses unsigned modules, and nvidia.ko is not signed"
-        return failed(message, Evidence("no signature", file.path), enforced, remedy=_sign_remedy(snapshot))
+        remedy = _sign_remedy(snapshot, unsigned=True)
+        return failed(message, Evidence("no signature", file.path), enforced, remedy=remedy)
     signer = file.signer
     if not isinstance(signer, str):
         return _rejected(snapshot, enforced) or unseen(signer or Unknown("the signature does not say who made it"))
@@ -180,13 +182,15 @@ def _rejected(snapshot: "Snapshot", enforced: Evidence) -> Outcome | None:
     return failed(message, quote(lines[0], log), enforced, remedy=_sign_remedy(snapshot))
 
 
-def _sign_remedy(snapshot: "Snapshot") -> Remedy:
+def _sign_remedy(snapshot: "Snapshot", *, unsigned: bool = False) -> Remedy:
+    """DKMS signs what it builds once it has a key."""
     key = "/var/lib/shim-signed/mok/MOK.der" if snapshot.system.distribution == "ubuntu" else "/var/lib/dkms/mok.pub"
     return Remedy(
         "Enrol the key that DKMS signs with: it asks for a password, which the firmware's screen asks again at the "
         "next start; or install the distribution's signed module packages instead",
         (
             Command(f"mokutil --import {key}"),
+            *((Command("dkms install --force nvidia/$(modinfo -F version nvidia) # signs it"),) if unsigned else ()),
             Command("systemctl reboot", stops_containers=True, reboots=True),
             Command(
                 "apt-get install linux-modules-nvidia-<BRANCH>-server-$(uname -r) # signed; instead of a key",
@@ -217,7 +221,9 @@ def check_kernel_headers(snapshot: "Snapshot") -> Outcome:
         if is_debian_like(snapshot)
         else f"dnf install kernel-devel-{release}"
     )
-    remedy = Remedy("Install them and build the module", (Command(package), Command(f"dkms autoinstall -k {release}")))
+    remedy = Remedy(
+        "Install them and build the module", (Command(package), Command(f"dkms autoinstall -k {release}"), MODPROBE)
+    )
     evidence = Evidence("no Makefile or no autoconf.h", f"/lib/modules/{release}/build")
     return (warned if is_loaded(snapshot) else failed)(message, evidence, remedy=remedy)
 
@@ -255,14 +261,14 @@ def _judge_builds(snapshot: "Snapshot", release: str, builds: "list[DkmsBuild]")
         message = f"DKMS could not build {name} for kernel {release}: the build failed"
         remedy = Remedy(
             "Read the build's log; a branch that is too old for this kernel needs a newer driver",
-            (Command(f"grep -n -m5 -i error {build.log}"), retry),
+            (Command(f"grep -n -m5 -i error {build.log}"), retry, MODPROBE),
         )
         return _by_use(snapshot, message, evidence, remedy)
     if build.state == "built" and build.kernel == release:
         message = f"DKMS has built {name} for kernel {release} but not installed it"
-        return _by_use(snapshot, message, evidence, Remedy("Install the build", (retry, Command("modprobe nvidia"))))
+        return _by_use(snapshot, message, evidence, Remedy("Install the build", (retry, MODPROBE)))
     message = f"DKMS has not built {name} for the running kernel {release}"
-    return _by_use(snapshot, message, evidence, Remedy("Build it", (retry, Command("modprobe nvidia"))))
+    return _by_use(snapshot, message, evidence, Remedy("Build it", (retry, MODPROBE)))
 
 
 def _by_use(snapshot: "Snapshot", message: str, evidence: list[Evidence], remedy: Remedy) -> Outcome:

@@ -258,8 +258,8 @@ HOST_STATE_CHECKS: tuple[Check, ...] = (
         source="statvfs(3); kubernetes/node-problem-detector",
         explains=("no space left on device", "an empty CDI spec"),
         remedy=Remedy(
-            "Make room, for example by removing images that nothing uses",
-            (Command("df -h", needs_root=False), Command("docker image prune -a", needs_root=True)),
+            "Make room: these say where the space is, without removing anything",
+            (Command("df -h", needs_root=False), Command("docker system df"), Command("journalctl --disk-usage")),
         ),
         profiles=(INSTALL, TRIAGE),
     ),

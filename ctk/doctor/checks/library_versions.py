@@ -141,16 +141,17 @@ def check_multiple_folders(snapshot: "Snapshot") -> Outcome:
         own = [entry for entry in native(snapshot, entries_of(loader)) if entry.name == name]
         places = list(dict.fromkeys(entry.real_path for entry in own if isinstance(entry.real_path, str)))
         if len(places) > 1 and not any(is_aside(entry.path) for entry in own):
-            return _judge_several(snapshot, name, own, places)
+            return _judge_several(snapshot, loader, own, places)
     return passed("one folder provides the driver's libraries")
 
 
-def _judge_several(snapshot: "Snapshot", name: str, own: list[CachedLibrary], places: list[str]) -> Outcome:
-    loaded = loaded_version(snapshot)
+def _judge_several(snapshot: "Snapshot", loader: Loader, own: list[CachedLibrary], places: list[str]) -> Outcome:
+    loaded, name = loaded_version(snapshot), own[0].name
     shown = tuple(Evidence(f"{name}: {entry.real_path}", entry.path) for entry in own[:4])
     first = places[0].rpartition(".so.")[2]
     if isinstance(loaded, str) and is_driver_version(first) and first != loaded:
-        return failed(f"the loader takes {name} of version {first} first, and the module is {loaded}", *shown)
+        message = f"the loader takes {name} of version {first} first, and the module is {loaded}"
+        return failed(message, *shown, remedy=_remove_folder(loader, own[0].path.rpartition("/")[0]))
     return warned(f"the loader knows {len(places)} copies of {name}", *shown)
 
 

@@ -76,7 +76,7 @@ def check_config_unknown_keys(snapshot: "Snapshot") -> Outcome:
             f"{misplaced.key} in {config.path} does nothing: the setting is {near}",
             *evidence,
             remedy=Remedy(
-                "Give the setting its value where it belongs, and take the other line away",
+                f"Give the setting its value where it belongs (ctk config set {near}=…), and take the other line away",
                 (Command(f"ctk config unset {misplaced.key}"), Command("ctk config validate", needs_root=False)),
             ),
         )

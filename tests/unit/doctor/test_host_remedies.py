@@ -94,3 +94,23 @@ def test_the_kubelets_cgroup_driver_is_written_into_the_engines_file(tmp_path: P
     texts = [command.text for command in shown("cgroup-drivers-differ", tmp_path)]
     start = texts.index("systemctl restart containerd")
     assert texts[start : start + 2] == ["systemctl restart containerd", "systemctl restart kubelet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("two-drivers-in-cache", "sed -i '\\|^/opt/old-driver/*$|d' /etc/ld.so.conf.d/000-old.conf"),
+        ("gsp-stuck", "systemctl poweroff"),
+        ("gsp-stuck", "nvidia-smi --gpu-reset -i 0000:3b:00.0"),
+        ("driver-updated", "systemctl start nvidia-persistenced"),
+        ("dkms-no-headers", "modprobe nvidia"),
+        ("secure-boot-unsigned", "dkms install --force nvidia/$(modinfo -F version nvidia) # signs it"),
+        ("module-denied", "systemctl reboot"),
+    ],
+)
+def test_the_last_step_is_named_too(name: str, text: str, tmp_path: Path) -> None:
+    assert text in [command.text for command in shown(name, tmp_path)]
+
+
+def test_a_processor_that_answers_again_needs_no_reset(tmp_path: Path) -> None:
+    assert not any("--gpu-reset" in command.text for command in shown("xid-reset", tmp_path))
