@@ -1,6 +1,7 @@
 """Writes a file the user asked for by name, such as a snapshot; it touches no configuration and keeps no journal."""
 
 import contextlib
+import errno
 import os
 import stat
 
@@ -14,6 +15,7 @@ def write_output(path: str, content: bytes, mode: int | None = None, *, make_fol
     and stay when the file cannot be written. Raises WriteFault with the system's reason.
     """
     try:
+        _refuse_foreign_link(path)
         if make_folders:
             _make_folders(os.path.dirname(os.path.realpath(path)))
         if _is_special(path):
@@ -27,6 +29,19 @@ def write_output(path: str, content: bytes, mode: int | None = None, *, make_fol
             path=path,
             hint="Name a file in a folder you may write to. Nothing was changed.",
         ) from error
+
+
+def _refuse_foreign_link(path: str) -> None:
+    """proc_sys_fs(5), protected_symlinks: in /tmp nobody's link leads another user's file to where that user may write.
+
+    The kernel's own guard is of no use here, since links are looked up before the file is opened.
+    """
+    if not os.path.islink(path):
+        return
+    folder, link = os.stat(os.path.dirname(path) or "."), os.lstat(path)
+    is_open = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    if is_open and link.st_uid not in (os.geteuid(), folder.st_uid):
+        raise OSError(errno.EACCES, "it is another user's link in a folder that everybody may write to")
 
 
 def _is_special(path: str) -> bool:

@@ -26,6 +26,23 @@ def test_existing_file_is_replaced_and_a_link_stays_a_link(tmp_path: Path) -> No
     assert (tmp_path / "real").read_bytes() == b"new"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a link of another user's takes root to make")
+@pytest.mark.parametrize(("mode", "owner", "follows"), [(0o1777, 4711, False), (0o1777, 0, True), (0o755, 4711, True)])
+def test_another_users_link_in_tmp_is_not_followed(tmp_path: Path, mode: int, owner: int, follows: bool) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    folder.chmod(mode)
+    (tmp_path / "precious").write_text("old")
+    (folder / "out").symlink_to(tmp_path / "precious")
+    os.lchown(folder / "out", owner, owner)
+    if follows:
+        write_output(str(folder / "out"), b"new")
+    else:
+        with pytest.raises(WriteFault, match="another user's link"):
+            write_output(str(folder / "out"), b"new")
+    assert (tmp_path / "precious").read_text() == ("new" if follows else "old")
+
+
 def test_what_a_killed_run_left_is_not_in_the_way(tmp_path: Path) -> None:
     """In a container every run has the same process id."""
     (tmp_path / f"out.{os.getpid()}.tmp").write_text("half")
