@@ -11,7 +11,7 @@ from ctk.cli.arguments import CtkCommand
 from ctk.cli.cdi_generate import choose_format, count_devices, make_spec, notes, render, report, spec_files, write_spec
 from ctk.cli.cdi_options import generate_options
 from ctk.cli.paths import absolute_path, naming_files, shown_path, state_of
-from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, UsageFault, WriteFault
+from ctk.errors import EXIT_NEGATIVE, EXIT_OK, NotApplicable, ReadFault, Refused, UsageFault, WriteFault
 from ctk.result import Message, Result
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ DEFAULT_FILE = "/var/run/cdi/nvidia.yaml"
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 UNIT_OPTIONS = ("install_units", "remove_units")
 SHOWN = 20
+FORCE = "without-nvml"
 LOCK = "cdi-spec"
 LOCK_SECONDS = 60.0
 """Longer than a driver takes to start every GPU."""
@@ -119,12 +120,28 @@ def refresh(ctx: click.Context, /, **values: object) -> None:
         compared = _compare(app, host, output, values)
         writes = not (values["dry_run"] or values["check"]) and not compared.is_current
         if writes:
+            _refuse_without_nvml(app, compared, values["force"])
             compared, writes = write_unless_moved(host, output, compared, lambda: _compare(app, host, output, values))
     code = EXIT_NEGATIVE if values["check"] and not compared.is_current else EXIT_OK
     data = {**_data(compared), "applied": writes}
     verbose = bool(values["verbose"])
     text = _lines(compared, verbose, _ending(compared, writes))
     app.finish(Result(app.command, data, code, text=text, messages=_messages(compared, verbose)))
+
+
+def _refuse_without_nvml(app: App, compared: Compared, forced: object) -> None:
+    """A driver that does not answer for a while is no reason to give containers other MIG devices than before."""
+    reason = next((row.reason for row in compared.generated.left_out if row.what == "order"), "")
+    names = () if compared.before is None else tuple(device.name for device in compared.before.devices)
+    is_forced = app.no_nvml or (isinstance(forced, tuple) and FORCE in forced)
+    if not reason or is_forced or not any(name.startswith("MIG-") for name in names):
+        return
+    raise Refused(
+        f"cannot make {compared.path} anew without loss: its MIG devices would lose their UUIDs, {reason}",
+        force=FORCE,
+        hint=f"Does nvidia-smi -L answer? --force {FORCE} goes on all the same. Nothing was changed.",
+        path=compared.path,
+    )
 
 
 def write_unless_moved(

@@ -189,6 +189,28 @@ def test_a_state_folder_that_cannot_be_made_stops_nothing(machine: Machine) -> N
     assert machine.path(FILE).exists()
 
 
+def test_mig_devices_keep_their_names_while_nvml_does_not_answer(machine: Machine) -> None:
+    """The library of this host ends its process; the spec is from a time when it answered."""
+    capabilities = "/proc/driver/nvidia/capabilities/gpu0/mig/gi1"
+    machine.tree.put(f"{capabilities}/access", "DeviceFileMinor: 12\n")
+    machine.tree.put(f"{capabilities}/ci0/access", "DeviceFileMinor: 13\n")
+    machine.tree.put("/proc/driver/nvidia-caps/mig-minors", "gpu0/gi1/access 12\ngpu0/gi1/ci0/access 13\n")
+    for minor in (12, 13):
+        machine.tree.node(f"nvidia-caps/nvidia-cap{minor}", 235, minor)
+    machine.make_nodes()
+    assert machine.ctk("cdi", "refresh").code == 0
+    file = machine.path(FILE)
+    file.write_text(file.read_text().replace("name: 0:0", "name: MIG-5f7c"))
+    text = file.read_text()
+    assert "MIG-5f7c" in text
+    answer = machine.ctk("cdi", "refresh")
+    assert (answer.code, file.read_text()) == (3, text)
+    assert "its MIG devices would lose their UUIDs" in answer.err
+    assert machine.ctk("cdi", "refresh", "--check").code == 1
+    assert machine.ctk("cdi", "refresh", "--force=without-nvml").code == 0
+    assert "MIG-5f7c" not in file.read_text()
+
+
 def test_diff_takes_the_file_that_is_there(machine: Machine) -> None:
     assert machine.ctk("cdi", "diff", "--json").json()["data"]["file"] == str(machine.path(FILE))
     machine.ctk("cdi", "generate", f"--output={BY_HAND}")
