@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ctk.cli.info_parts import container_sections, gpu_sections
 from ctk.facts import Unknown
 from ctk.facts.engines import EngineFlag, EngineInstallation
 from ctk.facts.kubelet import Kubelet
@@ -58,6 +59,7 @@ def _print_section(console: "Console", title: str, rows: Sequence[Row]) -> None:
 
 def _sections(snapshot: Snapshot, verbose: bool) -> Iterator[tuple[str, Iterator[Row]]]:
     yield "Host", _host_rows(snapshot)
+    yield from gpu_sections(snapshot)
     if isinstance(snapshot.engines, Unknown):
         yield "Engines", iter([("", say(snapshot.engines))])
     elif not snapshot.engines:
@@ -67,6 +69,7 @@ def _sections(snapshot: Snapshot, verbose: bool) -> Iterator[tuple[str, Iterator
             yield _engine_title(engine), _engine_rows(engine, verbose)
     yield "Kubelet", _kubelet_rows(snapshot.kubelet)
     yield "Toolkit", _toolkit_rows(snapshot.toolkit, verbose)
+    yield from container_sections(snapshot)
 
 
 def say(value: str | int | bool | None | Unknown, absent: str = "none") -> str:

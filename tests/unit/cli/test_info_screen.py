@@ -1,11 +1,14 @@
 """The screen says what is known, why, and what could not be looked at; narrow and colourless too."""
 
+from pathlib import Path
+
 import pytest
 
 from ctk.cli.info_screen import render_snapshot
 from ctk.facts import Unknown
-from ctk.facts.snapshot import Snapshot
+from ctk.facts.snapshot import NOT_COLLECTED, Snapshot
 from tests.builders import make_engine, make_flag, make_kubelet, make_snapshot, make_system, make_tool
+from tests.memory_host import snapshot_in_memory
 
 
 def render(snapshot: Snapshot, *, verbose: bool = False, width: int = 1000, colour: bool = False) -> str:
@@ -45,6 +48,16 @@ Host
   context   desktop-linux (docker)
   taken at  2024-05-02T09:00:00Z by ctk 0.1.0
 
+Driver
+  loaded     580.95.05, open
+  on disk    /lib/modules/6.1.0-21-amd64/updates/dkms/nvidia.ko, version 580.95.05
+  libraries  580.95.05 (/usr/lib/x86_64-linux-gnu)
+  CUDA       up to 13.0
+
+GPUs
+  0000:3b:00.0  NVIDIA H100 PCIe, GPU-5a1e0000-0000-4000-8000-000000000000, driver nvidia, link 32 GT/s x16
+  0000:86:00.0  NVIDIA H100 PCIe, GPU-5a1e0000-0000-4000-8000-000000000001, driver nvidia, link 32 GT/s x16
+
 Docker (system)
   state    running since 2024-05-01T08:00:25Z, pid 812
   version  26.1.5
@@ -74,6 +87,10 @@ Kubelet
 
 Toolkit
   nvidia-container-runtime  /usr/bin/nvidia-container-runtime, version 1.17.4
+
+CDI
+  folders  /etc/cdi, /var/run/cdi
+  spec     /var/run/cdi/nvidia.yaml: nvidia.com/gpu, 3 devices
 """
 
 
@@ -184,3 +201,38 @@ def test_states_of_an_engine(changes: dict[str, object], line: str) -> None:
 )
 def test_states_of_a_tool(changes: dict[str, object], line: str) -> None:
     assert line in render(make_snapshot(toolkit=(make_tool(**changes),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("mig-server", ("  CUDA       up to 13.0\n", "MIG on, 2 devices\n", "  version  2\n", "  systemd  252\n")),
+        ("cpu-only", ("  loaded     no\n", "GPUs\n    none on the PCI bus\n", "  libraries  none\n")),
+        ("nvswitch-server", ("  NVSwitches    4\n",)),
+        ("cdi-file-empty", ("  spec     /var/run/cdi/nvidia.yaml: refused, the file is empty: it holds no spec\n",)),
+        ("driver-container", ("  container  580.95.05 (/run/nvidia/driver",)),
+        (
+            "nothing-readable",
+            (
+                "  loaded     could not look: permission denied\n",
+                "  folders  none of those that engines read\n  folder   /etc/cdi: could not look: permission denied\n",
+            ),
+        ),
+    ],
+)
+def test_driver_gpus_specs_and_groups_of_a_host(name: str, lines: tuple[str, ...], tmp_path: Path) -> None:
+    text = render(snapshot_in_memory(name, tmp_path))
+    for line in lines:
+        assert line in text
+
+
+def test_parts_that_an_older_ctk_did_not_collect_have_no_section() -> None:
+    text = render(make_snapshot(driver=NOT_COLLECTED, pci=NOT_COLLECTED, cdi=NOT_COLLECTED, cgroups=NOT_COLLECTED))
+    assert "not collected" not in text
+    assert "Driver\n" not in text
+
+
+def test_parts_that_could_not_be_looked_at_say_so() -> None:
+    denied = Unknown("permission denied")
+    text = render(make_snapshot(driver=denied, pci=denied, cdi=denied, cgroups=denied, nvml=denied))
+    assert text.count("could not look: permission denied\n") == 4
