@@ -130,6 +130,13 @@ def _user_remedy() -> Remedy:
     )
 
 
+MODPROBE = Command("modprobe nvidia")
+MODULE_PACKAGES = (
+    Command("apt-get install linux-modules-nvidia-<BRANCH>-server-$(uname -r)", only_on=(UBUNTU,)),
+    Command("dnf upgrade 'kmod-nvidia*'", only_on=(RED_HAT,)),
+)
+
+
 def check_module_available(snapshot: "Snapshot") -> Outcome:
     """modprobe finds it only below the running kernel's folder, and only if depmod has listed it."""
     why = no_gpu_here(snapshot)
@@ -158,7 +165,23 @@ def check_module_available(snapshot: "Snapshot") -> Outcome:
         return noted("the nvidia module is loaded, but no file of it is left for the running kernel", missing)
     if isinstance(snapshot.pci, Unknown):
         return unseen(snapshot.pci)
-    return failed(f"there is no nvidia module for the running kernel {release_of(snapshot)}", missing)
+    message = f"there is no nvidia module for the running kernel {release_of(snapshot)}"
+    return failed(message, missing, remedy=_module_remedy(snapshot))
+
+
+def _module_remedy(snapshot: "Snapshot") -> Remedy | None:
+    """Without DKMS nothing is built on this host: its modules come as packages. None: the row's, for both."""
+    modules = snapshot.modules
+    if isinstance(modules, Unknown) or isinstance(modules.dkms, Unknown) or modules.dkms:
+        return None
+    return Remedy(
+        "Install the package with the module for the running kernel, or start the kernel that it is there for",
+        (
+            *MODULE_PACKAGES,
+            Command("apt-get install nvidia-kernel-dkms", only_on=(DEBIAN,)),
+            Command("modprobe nvidia"),
+        ),
+    )
 
 
 def check_module_loaded(snapshot: "Snapshot") -> Outcome:
@@ -247,14 +270,11 @@ DRIVER_CHECKS: tuple[Check, ...] = (
         needs=("driver.installed", "host.dkms-status", "host.reboot-pending"),
         explains=("modprobe: FATAL: Module nvidia not found in directory /lib/modules/",),
         remedy=Remedy(
-            "Build or install the module for the running kernel; DKMS needs the kernel's headers",
+            "Build the module for the running kernel, which needs its headers, or install a package that has it",
             (
                 Command("dkms autoinstall -k $(uname -r)"),
-                Command(
-                    "apt-get install linux-modules-nvidia-<BRANCH>-server-$(uname -r) # instead of DKMS",
-                    only_on=(UBUNTU,),
-                ),
-                Command("dnf upgrade 'kmod-nvidia*' # where a repository has such packages", only_on=(RED_HAT,)),
+                *MODULE_PACKAGES,
+                MODPROBE,
             ),
         ),
         fix="guarded",

@@ -222,7 +222,10 @@ NVML_CHECKS: tuple[Check, ...] = (
             "vgpu.guest-driver",
         ),
         explains=("Failed to initialize NVML", "No devices were found"),
-        remedy=Remedy("Run nvidia-smi on the host; what it says holds for every container too"),
+        remedy=Remedy(
+            "Run nvidia-smi on the host; what it says holds for every container too",
+            (Command("nvidia-smi", needs_root=False),),
+        ),
         profiles=(TRIAGE, INSTALL),
     ),
     Check(

@@ -167,7 +167,10 @@ def reset_remedy(gpu: NvmlGpu) -> Remedy:
     )
 
 
-REPLACE = Remedy("Run NVIDIA's field diagnostic and have the board replaced")
+REPLACE = Remedy(
+    "Run NVIDIA's field diagnostic and have the board replaced; its vendor asks for this report",
+    (Command("nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT", needs_root=False), Command("nvidia-bug-report.sh")),
+)
 MEMORY_DOC = "NVIDIA GPU memory error management (docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt)"
 
 NVML_MEMORY_CHECKS: tuple[Check, ...] = (

@@ -51,7 +51,7 @@ SECURITY_CHECKS = (
         rule="fail when the switch is on, or the @ is missing and the toolkit does not refuse that",
         source="NVIDIA security bulletin 5599 (CVE-2024-0136, CVE-2024-0137)",
         needs=("toolkit.config-parse",),
-        explains=("a container gets out of its box",),
+        explains=("a container breaks out to the host",),
         remedy=Remedy(
             "Run the host's own ldconfig",
             (
@@ -128,7 +128,7 @@ SECURITY_CHECKS = (
         rule="fail when a high or critical one is open in this set-up; warn for others",
         source="NVIDIA security bulletins 5582, 5585, 5599, 5616, 5659, 5850",
         needs=("toolkit.installed",),
-        explains=("a container gets out of its box",),
+        explains=("a container breaks out to the host",),
         remedy=Remedy("Update the toolkit"),
         fix="guarded",
         profiles=(SECURITY,),
@@ -159,7 +159,7 @@ SECURITY_CHECKS = (
         rule="fail below the mended release of its branch; a note when a distribution's build may have the mend",
         source="runc's change log",
         needs=("runtime.runc.version",),
-        explains=("a container gets out of its box",),
+        explains=("a container breaks out to the host",),
         remedy=Remedy("Update runc"),
         fix="manual",
         profiles=(SECURITY,),

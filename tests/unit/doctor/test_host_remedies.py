@@ -106,6 +106,8 @@ def test_the_kubelets_cgroup_driver_is_written_into_the_engines_file(tmp_path: P
         ("dkms-no-headers", "modprobe nvidia"),
         ("secure-boot-unsigned", "dkms install --force nvidia/$(modinfo -F version nvidia) # signs it"),
         ("module-denied", "systemctl reboot"),
+        ("el9-two-faults", "dnf upgrade 'kmod-nvidia*'"),
+        ("row-remap-failed", "nvidia-bug-report.sh"),
     ],
 )
 def test_the_last_step_is_named_too(name: str, text: str, tmp_path: Path) -> None:
@@ -114,3 +116,10 @@ def test_the_last_step_is_named_too(name: str, text: str, tmp_path: Path) -> Non
 
 def test_a_processor_that_answers_again_needs_no_reset(tmp_path: Path) -> None:
     assert not any("--gpu-reset" in command.text for command in shown("xid-reset", tmp_path))
+
+
+def test_where_there_is_no_dkms_nothing_is_built_with_it(tmp_path: Path) -> None:
+    assert not any(command.text.startswith("dkms") for command in shown("el9-two-faults", tmp_path / "a"))
+    assert not any(
+        command.text.startswith("dkms") for command in shown("ubuntu-kernel-without-modules", tmp_path / "b")
+    )
