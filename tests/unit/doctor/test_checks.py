@@ -109,11 +109,11 @@ def own_commands(text: str) -> Iterator[list[str]]:
 def assert_parses(words: list[str]) -> None:
     """As far as the command tree: every group, the command, and each of its options."""
     command: click.Command = root
-    context = click.Context(command, info_name="ctk")
+    context = click.Context(command, info_name="ctk", **command.context_settings)
     while isinstance(command, CtkGroup) and words and not words[0].startswith("-"):
         member = command.get_command(context, words[0])
         assert member is not None, f"no command {words[0]!r} in {context.command_path}"
-        context = click.Context(member, parent=context, info_name=words[0])
+        context = click.Context(member, parent=context, info_name=words[0], **member.context_settings)
         command, words = member, words[1:]
     command.make_parser(context).parse_args(list(words))
 
