@@ -102,11 +102,12 @@ POSSESSIVE = re.compile(r"\(\?>|(?<!\\)[*+?}]\+")
 
 
 class Module(NamedTuple):
-    """One source file: name as imported ("ctk.host.local"), its text and its syntax tree."""
+    """One source file: name as imported ("ctk.host.local"), its text, its syntax tree and that tree walked once."""
 
     name: str
     text: str
     tree: ast.Module
+    nodes: tuple[ast.AST, ...]
 
     @property
     def part(self) -> str:
@@ -120,7 +121,8 @@ class Import(NamedTuple):
 
 
 def parse_module(name: str, text: str) -> Module:
-    return Module(name, text, ast.parse(text))
+    tree = ast.parse(text)
+    return Module(name, text, tree, tuple(ast.walk(tree)))
 
 
 def part_of(name: str) -> str:
@@ -134,7 +136,7 @@ def is_below(name: str, parents: Collection[str]) -> bool:
 
 def imports_of(module: Module, known: Collection[str]) -> Iterator[Import]:
     """Every import, also those in functions and under TYPE_CHECKING, with `from ctk.edit import toml` resolved."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(node.lineno, alias.name)
@@ -181,7 +183,7 @@ def purity_faults(module: Module, known: Collection[str]) -> Iterator[str]:
             yield f"{module.name}:{line}: imports {name}, but this module sees values only"
         if is_check and is_below(name, ("ctk",)) and not is_below(name, (*CHECKS_MAY_IMPORT, CHECKS)):
             yield f"{module.name}:{line}: a check must not import {name}"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -229,7 +231,7 @@ def writing_faults(module: Module) -> Iterator[str]:
     for line, name in _attributes_of(module, "shutil"):
         if name not in SHUTIL_READERS:
             yield f"{module.name}:{line}: shutil.{name} changes the machine; only ctk.change does"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call):
             fault = _writing_call(node)
             if fault:
@@ -256,12 +258,12 @@ def _writing_call(call: ast.Call) -> str:
 def _attributes_of(module: Module, library: str) -> Iterator[Import]:
     """Every use of library.NAME, whatever the library is called in the module."""
     aliases = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             aliases |= {alias.asname or alias.name for alias in node.names if alias.name == library}
         elif isinstance(node, ast.ImportFrom) and node.module == library:
             yield from (Import(node.lineno, alias.name) for alias in node.names)
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
             yield Import(node.lineno, node.attr)
 
@@ -271,7 +273,7 @@ def size_faults(module: Module) -> Iterator[str]:
     lines = module.text.count("\n")
     if lines > MODULE_LINES:
         yield f"{module.name}: {lines} lines, at most {MODULE_LINES}"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES:
@@ -282,7 +284,7 @@ def naming_faults(module: Module) -> Iterator[str]:
     """A name says what the thing does."""
     if module.name.rsplit(".", 1)[-1] in VAGUE_MODULES:
         yield f"{module.name}: a module's name says its job"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.strip("_") in VAGUE_FUNCTIONS:
             yield f"{module.name}:{node.lineno}: {node.name} does not say what the function does"
 
@@ -292,7 +294,7 @@ def pattern_faults(module: Module) -> Iterator[str]:
 
     Fixed in 3.11.5 (python/cpython issues 101955 and 106052): a group in such a repeat may end in the wrong place.
     """
-    for call in ast.walk(module.tree):
+    for call in module.nodes:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             continue
         if not (isinstance(call.func.value, ast.Name) and call.func.value.id == "re"):
@@ -310,6 +312,8 @@ def opening_faults(module: Module) -> Iterator[str]:
 
 def suppression_faults(name: str, text: str) -> Iterator[str]:
     """Every noqa and type: ignore names its rule and ends with why."""
+    if not SUPPRESSION.search(text):
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         found = SUPPRESSION.search(token.string) if token.type == tokenize.COMMENT else None
         if not found:
