@@ -16,7 +16,7 @@ from ctk.doctor.checks.containerd_runtime import (
     check_systemd_cgroup,
 )
 from ctk.doctor.checks.engine_applies import GROUP
-from ctk.doctor.model import CRITICAL, HIGH, INSTALL, NOTE, TRIAGE, Check
+from ctk.doctor.model import CRITICAL, HIGH, INSTALL, NOTE, TRIAGE, Check, Command, Remedy
 
 PLUGINS = "containerd, docs/PLUGINS.md and docs/cri/config.md"
 
@@ -33,6 +33,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source="containerd, docs/ops.md",
         needs=("runtime.any", "runtime.containerd.config-parse"),
         explains=("container runtime is not running (kubelet)",),
+        remedy=Remedy("Look why it stopped, then start it"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -47,6 +48,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         rule="fail on a broken file and on files of two versions; warn about an edit that the template will undo",
         source="containerd, cmd/containerd/server/config; measured on 1.6, 1.7 and 2.1",
         explains=("containerd does not start", "edits vanish at the next start (k3s, RKE2, microk8s)"),
+        remedy=Remedy("Correct the file, then start containerd anew"),
         fix="manual",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -62,6 +64,10 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source=PLUGINS,
         needs=("runtime.containerd.config-parse",),
         explains=('no runtime for "nvidia" is configured, although the file has it',),
+        remedy=Remedy(
+            "Register the runtime anew in the right table, and take the other one out; then start containerd anew",
+            (Command("ctk runtime configure --runtime=containerd"),),
+        ),
         fix="manual",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -77,6 +83,10 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source="containerd-config.toml(5); NVIDIA/nvidia-container-toolkit 1404",
         needs=("runtime.containerd.config-parse",),
         explains=('no runtime for "nvidia" is configured', "container.Runtime.Name must be set"),
+        remedy=Remedy(
+            "Register it where containerd reads it, then start containerd anew",
+            (Command("ctk runtime configure --runtime=containerd"),),
+        ),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -97,6 +107,10 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
             "runtime.containerd.restart-needed",
         ),
         explains=('failed to get sandbox runtime: no runtime for "nvidia" is configured',),
+        remedy=Remedy(
+            "Register it, then start containerd anew; its containers keep running",
+            (Command("ctk runtime configure --runtime=containerd"),),
+        ),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -114,6 +128,10 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         explains=(
             'failed to create containerd task: … exec: "…/nvidia-container-runtime": stat …: no such file or directory',
         ),
+        remedy=Remedy(
+            "Install the toolkit again, or register the path where it is now",
+            (Command("ctk runtime configure --runtime=containerd"),),
+        ),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -129,6 +147,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source=PLUGINS,
         needs=("runtime.containerd.config-version",),
         explains=("the CRI plugin does not load: unknown service runtime.v1.RuntimeService",),
+        remedy=Remedy("Write the entry of the default, or name another default; then start containerd anew"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -144,6 +163,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source="kubernetes.io, container runtimes, systemd cgroup driver",
         needs=("runtime.containerd.config-version",),
         explains=("pods restart in loops", "GPUs are lost"),
+        remedy=Remedy("Give both tables the kubelet's manager, then start containerd anew"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -159,6 +179,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source="containerd reads its files once, at its start",
         needs=("runtime.containerd.config-parse",),
         explains=('no runtime for "nvidia" is configured, right after it was',),
+        remedy=Remedy("Start containerd anew; its containers keep running"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -174,6 +195,10 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source=PLUGINS,
         needs=("runtime.containerd.config-version",),
         explains=("CDI device injection is not enabled", "pods start without GPUs"),
+        remedy=Remedy(
+            "Switch CDI on, then start containerd anew",
+            (Command("ctk runtime configure --runtime=containerd --enable-cdi"),),
+        ),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -189,6 +214,7 @@ CONTAINERD_CHECKS: tuple[Check, ...] = (
         source="kubernetes.io, troubleshooting kubeadm",
         needs=("runtime.containerd.config-parse",),
         explains=("unknown service runtime.v1.RuntimeService",),
+        remedy=Remedy("Take cri out of disabled_plugins, then start containerd anew"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),

@@ -43,6 +43,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         rule="fail for a folder, a file, or a link that leads nowhere in the place of a node",
         source="Docker Engine, bind mounts: a source that is not there is made, as a folder",
         explains=("is a directory", "nodes do not appear after the driver has been loaded"),
+        remedy=Remedy("Take away what lies in the node's place, and make the node"),
         fix="safe",
     ),
     Check(
@@ -88,6 +89,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source=f"{MODPROBE}; NVIDIA/DCGM, permissions test",
         needs=("driver.module-loaded", "device.not-a-device"),
         explains=(UNKNOWN_ERROR, "No devices were found", "stat /dev/nvidia0: no such file or directory"),
+        remedy=Remedy("Have nvidia-modprobe make the node, and start the persistence daemon at boot"),
         fix="safe",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -141,6 +143,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source=f"{MODULES}; Documentation/admin-guide/devices.txt",
         needs=("driver.module-loaded",),
         explains=("No such device or address", "CUDA fails after the modules were reloaded"),
+        remedy=Remedy("Have nvidia-modprobe make the nodes anew, and generate the CDI specs anew"),
         fix="safe",
     ),
     Check(
@@ -155,6 +158,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source="NVIDIA driver README, device file permissions; NVIDIA/nvidia-container-toolkit#210",
         needs=("device.gpu-nodes", "driver.params"),
         explains=(RIGHTS, "a rootless container sees no GPU"),
+        remedy=Remedy("Decide the mode in one place: an option of the module, or a udev rule"),
         fix="safe",
     ),
     Check(
@@ -169,6 +173,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source="access(2), open(2); kernel, security/device_cgroup.c",
         needs=("device.control-node", "device.gpu-nodes", "device.major-current", "device.dev-mount"),
         explains=(UNKNOWN_ERROR, RIGHTS),
+        remedy=Remedy("Look who refuses it: a device filter, the driver's state, or the node's own mode"),
     ),
     Check(
         id="device.char-symlinks",
@@ -214,6 +219,10 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source=f"{MODULES}, nv-caps.c; NVIDIA/nvidia-container-toolkit#86",
         needs=("driver.module-loaded", "device.not-a-device"),
         explains=("Insufficient Permissions", "nvidia-smi -L in the container shows the GPU without MIG devices"),
+        remedy=Remedy(
+            "Make the nodes: nvidia-smi does it when root runs it, nvidia-modprobe one by one",
+            (Command("nvidia-smi -L"),),
+        ),
         fix="safe",
     ),
     Check(
@@ -228,6 +237,7 @@ DEVICE_CHECKS: tuple[Check, ...] = (
         source=f"{MODULES}, kernel-open/nvidia/linux_nvswitch.c; {MODPROBE}",
         needs=("pci.nvswitch", "driver.module-loaded"),
         explains=("the fabric manager does not start",),
+        remedy=Remedy("Make the nodes, and start the fabric manager, which does so at every boot"),
         fix="safe",
     ),
     Check(

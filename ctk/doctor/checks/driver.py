@@ -254,6 +254,7 @@ DRIVER_CHECKS: tuple[Check, ...] = (
         source="NVIDIA's driver installation guide; NVIDIA/gpu-operator, the driver validation",
         needs=("pci.gpus-present",),
         explains=("nvidia-smi: command not found", "load library failed: libnvidia-ml.so.1: cannot open shared object"),
+        remedy=Remedy("Install the driver from the distribution's or NVIDIA's packages"),
         fix="manual",
         profiles=(INSTALL, TRIAGE),
     ),

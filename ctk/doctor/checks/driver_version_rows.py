@@ -23,6 +23,7 @@ DRIVER_VERSION_CHECKS: tuple[Check, ...] = (
             "nvml error: driver/library version mismatch",
             "CUDA error 803",
         ),
+        remedy=Remedy("Reload the driver where nobody holds it, else start the machine anew; hold its packages"),
         fix="disruptive",
         profiles=(INSTALL, TRIAGE),
         decides=True,

@@ -176,9 +176,11 @@ def _judge_podman_hooks(snapshot: "Snapshot", item: "EngineInstallation") -> Out
     files = tuple(Evidence(f"starts {hook.program}", hook.file) for hook in hooks)
     remedy = Remedy(
         "Take the hook file away; ask for devices by CDI name: --device nvidia.com/gpu=all",
-        tuple(Command(f"rm {hook.file}") for hook in hooks),
+        tuple(Command(f"mv {hook.file} /root/") for hook in hooks),
     )
     if not specs:
+        spec = Command("ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+        remedy = Remedy(f"Write a CDI spec first, then: {remedy.summary}", (spec, *remedy.commands))
         return warned("Podman injects GPUs by a hook file, which is deprecated", *files, remedy=remedy)
     return failed(
         "a hook file and a CDI spec both inject GPUs into Podman's containers: they get everything twice, or fail",
@@ -288,6 +290,7 @@ PODMAN_CHECKS: tuple[Check, ...] = (
         source="NVIDIA's container toolkit, CDI; oci-hooks(5)",
         needs=("runtime.podman.version", "toolkit.oci-hook-duplicate"),
         explains=("error executing hook", "mount … already exists"),
+        remedy=Remedy("Take the hook file away; ask for devices by CDI name: --device nvidia.com/gpu=all"),
         fix="guarded",
         profiles=(INSTALL, TRIAGE),
     ),

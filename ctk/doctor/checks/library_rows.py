@@ -58,6 +58,10 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
             "libcuda.so.1: cannot open shared object file: No such file or directory",
             "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1",
         ),
+        remedy=Remedy(
+            "Install the package with the libraries of the module's version, and have the loader's cache written anew",
+            (Command("ldconfig"),),
+        ),
         fix="manual",
         profiles=(INSTALL, TRIAGE),
     ),
@@ -91,6 +95,7 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         source=f"NVIDIA/libnvidia-container, src/nvc_info.c; {NCT}, pkg/nvcdi",
         needs=("lib.core", "driver.version-mismatch"),
         explains=("libnvidia-encode.so.1: cannot open shared object file in a container",),
+        remedy=Remedy("Install the missing packages in the module's version, and remove those of the other one"),
         fix="manual",
     ),
     Check(
@@ -123,6 +128,10 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         rule="fail when a stub comes first for libcuda.so.1 or libnvidia-ml.so.1; warn when its folder is searched",
         source="CUDA C++ Programming Guide; CUDA runtime API, cudaErrorStubLibrary (34)",
         explains=("CUDA driver is a stub library", "CUDA error 34"),
+        remedy=Remedy(
+            "Take the folder of stubs out of the loader's configuration, and have the cache written anew",
+            (Command("ldconfig"),),
+        ),
         fix="safe",
     ),
     Check(
@@ -138,6 +147,9 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         source="CUDA Compatibility guide, forward compatibility",
         needs=("lib.core",),
         explains=("CUDA error 804: forward compatibility was attempted on non supported HW", "CUDA error 803"),
+        remedy=Remedy(
+            "Take the folder out of the loader's configuration, and have the cache written anew", (Command("ldconfig"),)
+        ),
         fix="safe",
     ),
     Check(
@@ -196,6 +208,7 @@ LIBRARY_CHECKS: tuple[Check, ...] = (
         "neither kept nor shown",
         source=f"{NCT}, internal/config; ld.so(8)",
         explains=("containers get other libraries or devices than on the next node", "config.toml has no effect"),
+        remedy=Remedy("Take the variable out of the engine's unit, by a drop-in; then start the engine anew"),
         fix="guarded",
     ),
 )

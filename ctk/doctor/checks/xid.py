@@ -299,6 +299,7 @@ XID_CHECKS = (
         source=SOURCE,
         needs=(*LOG, "pci.fell-off-bus", "xid.repeat"),
         explains=("a program or nvidia-smi hangs", "CUDA error: the launch timed out and was terminated"),
+        remedy=Remedy("Do what the code asks for: mostly a reset of the GPU, or a reboot"),
         fix="disruptive",
     ),
     Check(
@@ -318,6 +319,7 @@ XID_CHECKS = (
             "CUDA error: uncorrectable ECC error encountered",
             "Unable to determine the device handle: GPU is lost",
         ),
+        remedy=Remedy("Stop what uses the GPU and reset it; if the fault comes back, have it replaced"),
         fix="disruptive",
     ),
     Check(
@@ -332,6 +334,7 @@ XID_CHECKS = (
         source=SOURCE,
         needs=(*LOG, "xid.hardware", "xid.driver", "driver.gsp-state"),
         explains=("programs do not start on one of the GPUs",),
+        remedy=Remedy("Do what the driver asks for: drain, reset, or reboot"),
         fix="disruptive",
     ),
     Check(

@@ -13,7 +13,20 @@ import pytest
 from ctk.cli import root
 from ctk.cli.arguments import CtkGroup
 from ctk.doctor.checks import ALL_CHECKS
-from ctk.doctor.model import ERROR, FAIL, FIX_CLASSES, LAYERS, PASS, PROFILES, SEVERITIES, WARN, Check, Remedy
+from ctk.doctor.model import (
+    CRITICAL,
+    ERROR,
+    FAIL,
+    FIX_CLASSES,
+    HIGH,
+    LAYERS,
+    PASS,
+    PROFILES,
+    SEVERITIES,
+    WARN,
+    Check,
+    Remedy,
+)
 from ctk.doctor.run import run_checks, select_checks
 from ctk.facts import Unknown
 from ctk.facts.snapshot import Snapshot
@@ -135,6 +148,8 @@ def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
 @each_check
 def test_remedy_of_the_row_is_whole(check: Check) -> None:
     if check.remedy is None:
+        assert check.fix == "none"
+        assert check.severity not in (CRITICAL, HIGH)
         return
     assert check.remedy.summary
     for command in check.remedy.commands:
