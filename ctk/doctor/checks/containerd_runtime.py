@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.containerd_files import CONTAINERD, TWO
 from ctk.doctor.checks.docker_kinds import judge_running
 from ctk.doctor.checks.engine_applies import (
+    REINSTALL,
     config_evidence,
     configure_command,
     each_of,
@@ -21,11 +22,7 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import without_toolkit
 from ctk.doctor.model import (
-    APT,
     CRITICAL,
-    RED_HAT,
-    SUSE,
-    Command,
     Evidence,
     Outcome,
     Remedy,
@@ -170,9 +167,7 @@ def binary_remedy(item: "EngineInstallation", is_default: bool) -> Remedy:
     return Remedy(
         f"{first}; restart {item.engine}, its containers keep running",
         (
-            Command("apt-get install --reinstall nvidia-container-toolkit", only_on=APT),
-            Command("dnf reinstall nvidia-container-toolkit", only_on=(RED_HAT,)),
-            Command("zypper install --force nvidia-container-toolkit", only_on=(SUSE,)),
+            *REINSTALL,
             configure_command(item),
             restart_command(item),
         ),

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ctk.doctor.checks.engine_applies import (
+    REINSTALL,
     config_evidence,
     configure_command,
     each_of,
@@ -18,10 +19,7 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import HOOK, RUNTIMES, engines_of, find_tool, without_toolkit
 from ctk.doctor.model import (
-    APT,
     CRITICAL,
-    RED_HAT,
-    SUSE,
     Command,
     Evidence,
     Outcome,
@@ -185,9 +183,7 @@ def _binary_remedy(item: "EngineInstallation") -> Remedy:
     return Remedy(
         "Install the toolkit again, or register the path where it is now",
         (
-            Command("apt-get install --reinstall nvidia-container-toolkit", only_on=APT),
-            Command("dnf reinstall nvidia-container-toolkit", only_on=(RED_HAT,)),
-            Command("zypper install --force nvidia-container-toolkit", only_on=(SUSE,)),
+            *REINSTALL,
             configure_command(item),
             restart_command(item, reload=True),
         ),

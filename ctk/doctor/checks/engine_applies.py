@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.applies import driver_traces, gpus
 from ctk.doctor.checks.collector import SYSTEM_CONTAINERS
 from ctk.doctor.checks.toolkit_applies import engines_of, has_gpu, installed_tools
-from ctk.doctor.model import Command, Evidence, Outcome, skipped, unseen
+from ctk.doctor.model import APT, RED_HAT, SUSE, Command, Evidence, Outcome, skipped, unseen
 from ctk.engines.reading import is_nvidia_runtime, version_numbers
 from ctk.facts import Unknown
 from ctk.facts.cdi import DEFAULT_FOLDERS
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ctk.facts.snapshot import Snapshot
 
 Judge = Callable[["Snapshot", "EngineInstallation"], Outcome]
+REINSTALL = (
+    Command("apt-get install --reinstall nvidia-container-toolkit", only_on=APT),
+    Command("dnf reinstall nvidia-container-toolkit", only_on=(RED_HAT,)),
+    Command("zypper install --force nvidia-container-toolkit", only_on=(SUSE,)),
+)
 OWN_NAME = "nvidia"
 """What `ctk runtime configure` registers unless it is told another name."""
 GROUP = "Container engines"

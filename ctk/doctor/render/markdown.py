@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ctk.doctor.model import UNKNOWN, WARN, Finding
 from ctk.doctor.render.words import (
     Cause,
+    by_reason,
     causes_of,
     command_text,
     count_line,
@@ -25,7 +26,7 @@ def render_markdown(report: Report) -> str:
     for cause in causes_of(report):
         lines += [*_cause(cause), ""]
     lines += _list("Warnings", report.with_status(WARN))
-    lines += _list("Could not be looked at", report.with_status(UNKNOWN))
+    lines += _blind(report)
     return "\n".join([*lines, f"{count_line(report)}."]) + "\n"
 
 
@@ -72,6 +73,12 @@ def _list(title: str, findings: tuple[Finding, ...]) -> list[str]:
     if not findings:
         return []
     return [f"## {title}", "", *(f"- {_code(title_of(item))} {_inline(item.outcome.message)}" for item in findings), ""]
+
+
+def _blind(report: Report) -> list[str]:
+    reasons = by_reason(report.with_status(UNKNOWN))
+    lines = [f"- {_inline(reason)}: {', '.join(_code(name) for name in names)}" for reason, names in reasons.items()]
+    return ["## Could not be looked at", "", *lines, ""] if lines else []
 
 
 def _code(text: str) -> str:

@@ -7,6 +7,7 @@ from ctk.doctor.model import ERROR, INFO, PASS, SKIP, UNKNOWN, WARN, Command, Fi
 from ctk.doctor.render.words import (
     Cause,
     by_group,
+    by_reason,
     causes_of,
     command_text,
     count_line,
@@ -148,13 +149,10 @@ def _warnings(report: Report, style: Style) -> Iterator[str]:
 
 
 def _blind(report: Report, style: Style) -> Iterator[str]:
-    """What could not be looked at: a line for each reason, because one missing right hides many facts."""
+    """What could not be looked at: a line for each reason."""
     for finding in report.with_status(ERROR):
         yield from style.wrap(f"{title_of(finding)}  {printable(finding.outcome.message)}", "BUG   ")
-    reasons: dict[str, list[str]] = {}
-    for finding in report.with_status(UNKNOWN):
-        reasons.setdefault(printable(finding.outcome.message), []).append(title_of(finding))
-    for reason, names in reasons.items():
+    for reason, names in by_reason(report.with_status(UNKNOWN)).items():
         shown = names if style.verbose else names[:MOST_REASONS]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
         yield from style.wrap(f"{reason}  ({', '.join(shown)}{more})", "?     ")

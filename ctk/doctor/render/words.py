@@ -143,6 +143,14 @@ def title_of(finding: Finding) -> str:
     return f"{finding.check.id} {printable(finding.outcome.subject)}".rstrip()
 
 
+def by_reason(findings: Iterable[Finding]) -> dict[str, list[str]]:
+    """What could not be looked at: the checks of each reason, because one missing right hides many facts."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        reasons.setdefault(printable(finding.outcome.message), []).append(title_of(finding))
+    return reasons
+
+
 def by_group(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """The findings by the group of their check, in the order they come."""
     groups: dict[str, list[Finding]] = {}

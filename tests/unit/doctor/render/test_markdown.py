@@ -50,7 +50,7 @@ def test_whole_document() -> None:
         "\n"
         "## Could not be looked at\n"
         "\n"
-        "- `driver.params` could not look\n"
+        "- could not look: `driver.params`\n"
         "\n"
         "1 passed, 1 failed, 1 explained by another failure, 1 warned, 1 could not be looked at.\n"
     )
