@@ -48,9 +48,21 @@ def render_yaml(spec: CdiSpec) -> str:
     """A YAML document that begins with ---, keys in the specification's order; the same value gives the same bytes."""
     import yaml
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml where PyYAML was built with it
+    from ctk.cdi.scalars import TEXT, resolve_plain
+
+    parent = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml where PyYAML was built with it
+
+    class Dumper(parent):  # type: ignore[misc,valid-type] # which one it is, is known when it runs
+        """Quotes what the engines' library takes for a number or a switch, and PyYAML for text (1e3)."""
+
+    def represent(dumper: "Dumper", text: str) -> "yaml.ScalarNode":
+        style = None if resolve_plain(text)[0] == TEXT else "'"
+        node: yaml.ScalarNode = dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+        return node
+
+    Dumper.add_representer(str, represent)
     document = spec_to_document(spec)
-    return yaml.dump(document, Dumper=dumper, sort_keys=False, explicit_start=True, width=1000, allow_unicode=True)
+    return yaml.dump(document, Dumper=Dumper, sort_keys=False, explicit_start=True, width=1000, allow_unicode=True)
 
 
 def _node(node: SpecDeviceNode) -> Document:

@@ -64,3 +64,10 @@ def test_both_formats_are_read_back_the_same() -> None:
 def test_yaml_keeps_names_that_look_like_numbers_as_text() -> None:
     assert "name: '0'" in render_yaml(SPEC)
     assert render_yaml(SPEC).startswith("---\n")
+
+
+def test_yaml_quotes_what_engines_take_for_a_number_or_a_switch() -> None:
+    words = ("1e3", "0o17", "y", "no", "~", "0E0", "1_000")
+    spec = CdiSpec("0.5.0", "a.com/b", tuple(SpecDevice(word, SpecEdits(env=("A=b",))) for word in words))
+    for word in words:
+        assert f"name: '{word}'\n" in render_yaml(spec)

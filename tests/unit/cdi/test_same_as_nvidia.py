@@ -24,6 +24,8 @@ DIFFERENT = (
     "A missing node of one GPU",
     "The class of other modes",
     "The name of the file",
+    "A link in place of the file",
+    "A file that says so already",
 )
 """The rows of the table in docs/reference/cdi-generate.md, which tells users why."""
 TABLE = Path(__file__).parents[3] / "docs" / "reference" / "cdi-generate.md"
