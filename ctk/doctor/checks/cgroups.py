@@ -12,6 +12,7 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import CLI, HOOK, config_of, engines_of, find_tool, resolve_mode
 from ctk.doctor.model import (
+    UNKNOWN,
     Command,
     Evidence,
     Outcome,
@@ -91,6 +92,8 @@ def check_device_programs(snapshot: "Snapshot") -> Outcome:
     if cgroups.device_programs is False or (option is False and cgroups.device_programs is not True):
         tried = (Evidence("EINVAL", "bpf(BPF_PROG_QUERY)"),) if cgroups.device_programs is False else ()
         return failed("the kernel has no device programs for control groups (CGROUP_BPF)", evidence, *tried)
+    if isinstance(snapshot.toolkit, Unknown):
+        return unseen(snapshot.toolkit)
     if cgroups.device_programs is True:
         return passed("the kernel tells its device programs", Evidence("it answers", "bpf(BPF_PROG_QUERY)"))
     if isinstance(cgroups.device_programs, Unknown):
@@ -101,12 +104,16 @@ def check_device_programs(snapshot: "Snapshot") -> Outcome:
 def _judge_user_namespace(snapshot: "Snapshot") -> Outcome | None:
     """Nobody inside a user namespace, such as an unprivileged LXC container's, may set device rules or load modules."""
     platform = snapshot.platform
-    if isinstance(platform, Unknown) or platform.maps_users is not True:
+    if isinstance(platform, Unknown):
+        return unseen(platform)
+    if platform.maps_users is not True:
         return None
     config = config_of(snapshot)
     by_hook = _uses_hook(snapshot)
-    if isinstance(config, Outcome) or by_hook is None or isinstance(by_hook, Unknown):
-        return None
+    if isinstance(config, Outcome) or by_hook is None:
+        return config if isinstance(config, Outcome) and config.status == UNKNOWN else None
+    if isinstance(by_hook, Unknown):
+        return unseen(by_hook)
     wrong = [key for key, wanted in ((NO_CGROUPS, True), (LOAD_KMODS, False)) if config.is_true(key) is not wanted]
     if not wrong:
         return passed("the toolkit leaves device rules and modules alone, as a user namespace needs it")
@@ -281,6 +288,9 @@ def _uses_hook(snapshot: "Snapshot") -> Evidence | None | Unknown:
     dockers = [item for item in engines_of(snapshot) if item.engine == "docker" and item.running is True]
     if hook is not None and isinstance(hook.path, str) and any(not _has_devices(item) for item in dockers):
         return Evidence("docker run --gpus uses the hook", hook.path)
+    unseen_parts = [part for part in (snapshot.toolkit, snapshot.engines) if isinstance(part, Unknown)]
+    if unseen_parts:
+        return unseen_parts[0]
     return resolved if isinstance(resolved, Unknown) and not isinstance(config, Outcome) else None
 
 

@@ -7,6 +7,7 @@ from ctk.doctor.checks.log_lines import find_log, quote
 from ctk.doctor.model import (
     APT,
     MEDIUM,
+    PASS,
     RED_HAT,
     Check,
     Command,
@@ -46,7 +47,8 @@ def check_params(snapshot: "Snapshot") -> Outcome:
         return unseen(driver)
     if driver.parameters is None or isinstance(driver.parameters, Unknown):
         return unseen(driver.parameters or Unknown(f"no {PARAMETERS}"))
-    return _judge_values(driver)
+    judged = _judge_values(driver)
+    return unseen(log) if isinstance(log, Unknown) and judged.status == PASS else judged
 
 
 def _judge_values(driver: "Driver") -> Outcome:

@@ -59,13 +59,19 @@ def check_mode(snapshot: "Snapshot") -> Outcome:
     if fault:
         meaning = f"auto means {mode} here" if configured == "auto" else f"the mode is {mode}"
         return failed(f"{meaning}, which cannot work: {fault}", evidence, remedy=_mode_remedy(configured))
-    if configured == LEGACY and _has_systemd_cgroups(snapshot):
+    works = passed(f"auto means {mode} here" if configured == "auto" else f"the mode {mode} can work here", evidence)
+    return _judge_legacy(snapshot, evidence) or works if configured == LEGACY else works
+
+
+def _judge_legacy(snapshot: "Snapshot", evidence: Evidence) -> Outcome | None:
+    """A mode that was chosen, works, and does not last."""
+    if _has_systemd_cgroups(snapshot):
         return warned(
             "the mode is legacy, and systemd keeps the containers' cgroups: a reload of systemd takes their GPUs away",
             evidence,
             remedy=Remedy("Let the runtime choose", (Command(f"ctk config set {MODE}=auto"),)),
         )
-    return passed(f"auto means {mode} here" if configured == "auto" else f"the mode {mode} can work here", evidence)
+    return unseen(snapshot.engines) if isinstance(snapshot.engines, Unknown) else None
 
 
 def _is_for_root(snapshot: "Snapshot", config: "ToolkitConfig") -> bool:
