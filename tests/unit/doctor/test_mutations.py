@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctk.doctor.checks import ALL_CHECKS
-from ctk.doctor.model import ERROR, FAIL
+from ctk.doctor.model import ERROR, FAIL, PASS, WARN
 from ctk.doctor.report import judge
 from ctk.doctor.run import run_checks
 from ctk.facts import Unknown
@@ -66,15 +66,18 @@ PROVED_ELSEWHERE = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", names_of_hosts())
-def test_what_cannot_be_looked_at_adds_no_failure(tmp_path: Path, name: str) -> None:
+def test_what_cannot_be_looked_at_adds_no_failure_and_no_pass(tmp_path: Path, name: str) -> None:
     snapshot = snapshot_in_memory(name, tmp_path / "host")
-    known = {item.key for item in run_checks(ALL_CHECKS, snapshot) if item.status == FAIL}
+    seen = run_checks(ALL_CHECKS, snapshot)
+    known = {item.key for item in seen if item.status == FAIL}
+    bad = {item.key for item in seen if item.status in (FAIL, WARN)}
     for part in PARTS:
         hidden: Any = {part: Unknown("permission denied")}
         findings = run_checks(ALL_CHECKS, dataclasses.replace(snapshot, **hidden))
         added = [item for item in findings if item.status in (ERROR, FAIL) and item.key not in known]
         wrong = [(item.key, item.outcome.message) for item in added if (part, item.check.id) not in PROVED_ELSEWHERE]
         assert wrong == [], part
+        assert [(item.key, item.outcome.message) for item in findings if item.status == PASS and item.key in bad] == []
 
 
 @pytest.mark.long
