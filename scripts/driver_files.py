@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RELEASE = "trixie"
@@ -43,7 +43,7 @@ ALTERNATIVES = "etc/alternatives"
 BEHIND_ALTERNATIVES = ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "libnvidia-ml.so", "libnvidia-cfg.so.1")
 
 
-def load_engines() -> ModuleType:
+def load_engines() -> Any:
     """scripts/engines, which knows this machine's mirror and how to have an apt of its own."""
     loader = importlib.machinery.SourceFileLoader("engines_script", str(HERE / "engines"))
     spec = importlib.util.spec_from_loader(loader.name, loader)

@@ -1,11 +1,15 @@
 """What all tests share: guard, golden files, an unprivileged caller, hypothesis profiles; knows no feature."""
 
 import builtins
+import gc
+import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, Protocol, TypeVar
@@ -22,6 +26,10 @@ KEPT_FOLDERS = 3
 OPT_OUT_MARKS = ("e2e", "real")
 GOLDEN_FOLDERS = ("tests/cases", "tests/hosts")
 CALLER_VARIABLES = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "DOCKER_CONFIG", "DOCKER_HOST", "DOCKER_CONTEXT")
+
+KEPT_VARIABLES = ("CTK_SOURCE",)  # which checkout the engine suite tests
+
+NUMBERS = itertools.count()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +62,21 @@ def pytest_configure(config: pytest.Config) -> None:
         _remove_old_folders()
         config.option.basetemp = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-")
         config.add_cleanup(lambda: _remove_if_passed(config))
+    _forget_callers_environment()
     GUARD.install()
+
+
+def _forget_callers_environment() -> None:
+    """Take away the variables that would let the developer's shell decide what a test sees, once for all tests."""
+    for name in tuple(os.environ):
+        if (name.startswith(("CTK_", "XDG_")) and name not in KEPT_VARIABLES) or name in CALLER_VARIABLES:
+            del os.environ[name]
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _remove_old_folders() -> None:
@@ -85,10 +107,11 @@ def _base_folder(config: pytest.Config) -> Path:
     return factory.getbasetemp()
 
 
-def _roots(item: pytest.Item) -> tuple[str, ...]:
-    roots = [os.path.realpath(_base_folder(item.config))]
-    if item.config.getoption("--update-golden"):
-        roots += [os.path.join(os.path.realpath(item.config.rootpath), folder) for folder in GOLDEN_FOLDERS]
+@cache
+def _roots(config: pytest.Config) -> tuple[str, ...]:
+    roots = [os.path.realpath(_base_folder(config))]
+    if config.getoption("--update-golden"):
+        roots += [os.path.join(os.path.realpath(config.rootpath), folder) for folder in GOLDEN_FOLDERS]
     return tuple(roots)
 
 
@@ -97,7 +120,7 @@ def _guarded(item: pytest.Item) -> Iterator[None]:
     if any(item.get_closest_marker(mark) for mark in OPT_OUT_MARKS):
         yield
         return
-    GUARD.roots = _roots(item)
+    GUARD.roots = _roots(item.config)
     GUARD.violations.clear()
     GUARD.active = True
     try:
@@ -121,12 +144,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         return (yield)
 
 
-@pytest.fixture(autouse=True)
-def _caller_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take away the variables that would let the developer's shell decide what a test sees."""
-    for name in tuple(os.environ):
-        if name.startswith(("CTK_", "XDG_")) or name in CALLER_VARIABLES:
-            monkeypatch.delenv(name)
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own, but for how a free name is found: pytest reads the whole folder of all tests' folders for it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}-{next(NUMBERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture

@@ -115,8 +115,8 @@ class MemoryHost(FakeHost):
         return "/" + "/".join(done)
 
 
-def snapshot_in_memory(name: str, folder: Path) -> Snapshot:
-    """What tests.fake_host.snapshot_of says of the host. folder: for a file that no layer holds, made if needed."""
+def host_in_memory(name: str, folder: Path) -> tuple[MemoryHost, Rows]:
+    """The host and its rows, as tests.fake_host.build_host. folder: for a file that no layer holds, made if needed."""
     tree, rows = lay_over(name)
     cache = cached_libraries(rows)
     if cache is not None and "/etc/ld.so.cache" not in tree:
@@ -124,4 +124,9 @@ def snapshot_in_memory(name: str, folder: Path) -> Snapshot:
         file = folder / "ld.so.cache"
         file.write_bytes(cache)
         tree = {**tree, "/etc/ld.so.cache": Entry(str(file), False), "/etc": tree.get("/etc", Entry(str(folder), True))}
-    return snapshot_of_host(MemoryHost(tree, rows), rows)
+    return MemoryHost(tree, rows), rows
+
+
+def snapshot_in_memory(name: str, folder: Path) -> Snapshot:
+    """What tests.fake_host.snapshot_of says of the host."""
+    return snapshot_of_host(*host_in_memory(name, folder))

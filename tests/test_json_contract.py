@@ -9,7 +9,7 @@ import pytest
 from referencing import Registry, Resource
 
 from ctk.facts.codec import snapshot_to_document
-from tests.fake_host import snapshot_of
+from tests.memory_host import snapshot_in_memory
 from tests.unit.cli.scene import CONTAINERD_V2, HostFolder, ctk
 
 SCHEMAS = Path(__file__).parent.parent / "docs" / "reference" / "schemas"
@@ -205,10 +205,11 @@ def test_nothing_to_do_it_to(tmp_path: Path) -> None:
         assert (document["status"], document["exit_code"]) == ("not-applicable", 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cpu-only", "healthy-one-gpu", "nouveau-bound"])
 def test_the_doctor_on_whole_hosts(tmp_path: Path, name: str) -> None:
     saved = tmp_path / "host.json"
-    saved.write_text(json.dumps(snapshot_to_document(snapshot_of(name, tmp_path / "host"))))
+    saved.write_text(json.dumps(snapshot_to_document(snapshot_in_memory(name, tmp_path / "host"))))
     assert_valid(ctk("doctor", "--snapshot", str(saved), "--profile=all", "--json").json())
     for words in (("list",), ("explain", "driver.installed"), ("--only=no.such-check",)):
         assert_valid(ctk("doctor", *words, "--json").json())

@@ -24,6 +24,7 @@ def assert_equal(name: str, folder: Path) -> None:
         assert getattr(layered, field.name) == getattr(copied, field.name), field.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOME)
 def test_a_host_is_the_same_either_way(tmp_path: Path, name: str) -> None:
     assert_equal(name, tmp_path)

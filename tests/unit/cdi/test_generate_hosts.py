@@ -17,7 +17,8 @@ from ctk.host.driver_root import RootQuery, collect_driver_root
 from ctk.host.root_gpus import FoundGpus, NvmlQuery
 from tests.conftest import GoldenCheck
 from tests.driver_tree import HOOKS
-from tests.fake_host import HOSTS, build_host
+from tests.fake_host import HOSTS
+from tests.memory_host import host_in_memory
 
 CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 
@@ -49,7 +50,7 @@ def as_root_gpu(gpu: NvmlGpu) -> RootGpu:
 
 def describe(name: str, folder: Path) -> str:
     """The spec and what it lacks, or the error and its exit code."""
-    host, rows = build_host(name, folder)
+    host, rows = host_in_memory(name, folder)
     facts = collect_driver_root(host, RootQuery(csv_folder=CSV), answer_for(rows))
     try:
         generated = generate(facts, GenerateRequest(hooks=HOOKS))

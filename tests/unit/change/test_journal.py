@@ -163,6 +163,7 @@ def toggles(scene: Scene, count: int) -> Iterator[str]:
         yield str(scene.apply(scene.plan(scene.change(before, after), operation="config")).journal_id)
 
 
+@pytest.mark.long
 def test_the_newest_entries_and_the_first_of_each_file_are_kept(scene: Scene) -> None:
     first = str(scene.apply(scene.plan(scene.change(OLD, b"0"))).journal_id)
     other = scene.etc / "other"
@@ -186,6 +187,7 @@ def test_the_newest_entries_and_the_first_of_each_file_are_kept(scene: Scene) ->
     assert scene.leftovers() == []
 
 
+@pytest.mark.long
 def test_pruning_leaves_unfinished_and_damaged_entries(scene: Scene) -> None:
     damaged = scene.state / "journal/19990101T000000.000000Z-00000000"
     pending = scene.state / "journal/19990102T000000.000000Z-00000000.pending"

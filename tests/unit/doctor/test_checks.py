@@ -33,7 +33,12 @@ from ctk.facts.snapshot import Snapshot
 from tests.builders import make_snapshot
 
 IDENTITY = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
-each_check = pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.id)
+GROUPS = tuple(dict.fromkeys(check.group for check in ALL_CHECKS))
+each_group = pytest.mark.parametrize("group", GROUPS)
+
+
+def rows_of(group: str) -> list[Check]:
+    return [check for check in ALL_CHECKS if check.group == group]
 
 
 def test_ids_are_unique() -> None:
@@ -41,8 +46,13 @@ def test_ids_are_unique() -> None:
     assert len(identities) == len(set(identities))
 
 
-@each_check
-def test_row_is_whole(check: Check) -> None:
+@each_group
+def test_rows_are_whole(group: str) -> None:
+    for check in rows_of(group):
+        assert_whole(check)
+
+
+def assert_whole(check: Check) -> None:
     assert IDENTITY.fullmatch(check.id)
     assert check.layer in LAYERS
     assert check.severity in SEVERITIES
@@ -55,8 +65,13 @@ def test_row_is_whole(check: Check) -> None:
     assert not check.title.endswith(".")
 
 
-@each_check
-def test_needs_are_ids_of_other_checks(check: Check) -> None:
+@each_group
+def test_needs_are_ids_of_other_checks(group: str) -> None:
+    for check in rows_of(group):
+        assert_needs(check)
+
+
+def assert_needs(check: Check) -> None:
     assert len(check.needs) == len(set(check.needs))
     for name in check.needs:
         assert IDENTITY.fullmatch(name)
@@ -145,8 +160,13 @@ def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
         assert_parses(words)
 
 
-@each_check
-def test_remedy_of_the_row_is_whole(check: Check) -> None:
+@each_group
+def test_remedies_of_the_rows_are_whole(group: str) -> None:
+    for check in rows_of(group):
+        assert_remedy(check)
+
+
+def assert_remedy(check: Check) -> None:
     if check.remedy is None:
         assert check.fix == "none"
         assert check.severity not in (CRITICAL, HIGH)

@@ -82,6 +82,7 @@ def test_divided_gpu_whose_folder_of_nodes_is_closed(tmp_path: Path) -> None:
     assert found["device.mig-caps"].status == UNKNOWN
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["no-sys", "nothing-readable", "user-without-rights"])
 def test_hosts_that_show_little(tmp_path: Path, name: str) -> None:
     found = findings_of(snapshot_of(name, tmp_path / "host"))
@@ -98,6 +99,7 @@ def test_this_machine_without_root(as_nobody: AsNobody) -> None:
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m ctk doctor --root "$1" --json'
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_read_only_system_is_judged_like_another(tmp_path: Path) -> None:
     build_host("healthy-one-gpu", tmp_path / "host")

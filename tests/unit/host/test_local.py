@@ -190,6 +190,7 @@ def test_sleeping_program_is_ended_at_the_deadline(script: str) -> None:
     assert time.monotonic() - begin < 3
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_whole_group_is_gone_after_the_deadline(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
@@ -203,6 +204,7 @@ def test_whole_group_is_gone_after_the_deadline(tmp_path: Path) -> None:
         pytest.fail("the grandchild still runs")
 
 
+@pytest.mark.long
 @pytest.mark.real
 def test_answer_counts_although_a_child_of_the_program_keeps_the_pipe() -> None:
     output = LocalHost().run(["sh", "-c", "sleep 60 & echo answer"], 0.5)

@@ -39,6 +39,7 @@ def test_gpus_and_mig_devices_with_the_librarys_own_numbers(tmp_path: Path, libr
     assert second.mig_devices[1].gpu_cap is None
 
 
+@pytest.mark.long
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("behaviour", "words"),

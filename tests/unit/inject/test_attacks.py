@@ -20,7 +20,7 @@ from ctk.inject.profile import PROFILE_FILE, PROFILE_FOLDER
 from tests.unit.inject.container import LIBRARIES, MS_BIND, Container, HookServer, Mount, Ran, read_tree
 from tests.unit.inject.test_compat import make_library
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 COMPAT = "/usr/local/cuda/compat"
 LINK = f"{LIBRARIES}/libcuda.so"

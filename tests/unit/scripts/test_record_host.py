@@ -49,6 +49,7 @@ def _without_times(engine: EngineInstallation) -> EngineInstallation:
     return engine._replace(files=engine.files._replace(changed_at=None, changed_path=None, runtime_changed_at=None))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_host_is_discovered_alike(script: ModuleType, tmp_path: Path, name: str) -> None:
     script.record(str(HOSTS / name / "rootfs"), tmp_path / "rootfs")
