@@ -35,7 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 settings.register_profile(
-    "fast", max_examples=25, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "fast", max_examples=15, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "long",

@@ -20,6 +20,8 @@ from tests.driver_tree import HOOKS
 from tests.fake_host import HOSTS
 from tests.memory_host import host_in_memory
 
+pytestmark = pytest.mark.long
+
 CSV = "/etc/nvidia-container-runtime/host-files-for-container.d"
 
 

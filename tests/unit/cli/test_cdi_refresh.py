@@ -16,7 +16,7 @@ from tests.driver_tree import VERSION, DriverTree, make_plain_driver
 from tests.test_json_contract import assert_valid
 from tests.unit.cli.scene import Answer, ctk
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 FILE = "/var/run/cdi/nvidia.yaml"
 BY_HAND = "/etc/cdi/nvidia.yaml"

@@ -11,6 +11,8 @@ from ctk.doctor.report import NOT_APPLICABLE, Report, judge
 from ctk.doctor.run import select_checks
 from tests.memory_host import snapshot_in_memory
 
+pytestmark = pytest.mark.long
+
 CHECKS = select_checks(ALL_CHECKS)
 
 

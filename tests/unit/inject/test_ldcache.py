@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.inject.container import LIBRARIES, MS_BIND, Container
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 HOOK = ("update-ldcache", "--folder", LIBRARIES)
 LDCONFIG = "/sbin/ldconfig"
