@@ -9,7 +9,6 @@ from collections.abc import Collection
 COMPUTE, UTILITY, VIDEO, GRAPHICS = "compute", "utility", "video", "graphics"
 DISPLAY, NGX, COMPAT32 = "display", "ngx", "compat32"
 CAPABILITIES = (COMPAT32, COMPUTE, DISPLAY, GRAPHICS, NGX, UTILITY, VIDEO)
-DEFAULT_CAPABILITIES = (UTILITY, COMPUTE)
 ALL_WORD = "all"
 
 LIBRARY_GROUPS: dict[str, tuple[str, ...]] = {

@@ -5,7 +5,6 @@ from typing import NamedTuple
 AUTO, NVML, CSV, WSL, MANAGEMENT = "auto", "nvml", "csv", "wsl", "management"
 GDS, MOFED, IMEX, NVSWITCH, GDRCOPY = "gds", "mofed", "imex", "nvswitch", "gdrcopy"
 MODES = (AUTO, CSV, GDRCOPY, GDS, IMEX, MANAGEMENT, MOFED, NVML, NVSWITCH, WSL)
-GPU_MODES = (NVML, CSV, WSL)
 VENDOR = "nvidia.com"
 MANAGEMENT_VENDOR = "management.nvidia.com"
 CLASSES = {GDS: "gds", MOFED: "mofed", IMEX: "imex-channel", NVSWITCH: "nvswitch", GDRCOPY: "gdrcopy"}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ctk.facts.cdi_spec import CdiSpec, SpecDevice, SpecHook
+from ctk.facts.cdi_spec import CdiSpec, SpecHook
 
 DRIVER_LIBRARY = re.compile(r"lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler)\.so\.(\d+\.\d+(?:\.\d+)*)")
 VERSIONED_LIBRARY = re.compile(r"lib(?:nvidia-.+|GLX_nvidia|cuda.*)\.so\.(\d{3,}\.\d+(?:\.\d+)*)")
@@ -13,7 +13,7 @@ GPU_NODE = re.compile(r"/dev/nvidia(\d+)")
 CAPABILITY_NODE = re.compile(r"/dev/nvidia-caps/nvidia-cap(\d+)")
 CONTROL_CAPABILITIES = ("mig/config", "mig/monitor")
 INSTANCE = re.compile(r"gpu(\d+)/mig/(gi\d+(?:/ci\d+)?)/access")
-INDEX, MIG_INDEX = re.compile(r"(?:gpu)?(\d+)"), re.compile(r"(?:mig)?(\d+):(\d+)")
+INDEX = re.compile(r"(?:gpu)?(\d+)")
 GPU_UUID, MIG_UUID = "GPU-", "MIG-"
 
 
@@ -127,12 +127,3 @@ def compare_mig(
         missing += [uuid for uuid in uuids if names and uuid not in names]
         stale += [name for name in names if name not in uuids]
     return Difference(tuple(missing), tuple(stale))
-
-
-def has_mig(spec: CdiSpec) -> bool:
-    """Some device of the spec is a MIG device."""
-    return any(_is_mig_device(device) for device in spec.devices)
-
-
-def _is_mig_device(device: SpecDevice) -> bool:
-    return device.name.startswith(MIG_UUID) or MIG_INDEX.fullmatch(device.name) is not None

@@ -26,7 +26,6 @@ NODE_TYPES = ("b", "c", "u", "p")
 NO_PERMISSIONS = "none"
 BIND_OPTIONS = frozenset(("bind", "rbind"))
 BIND_TYPES = (None, "bind", "none")
-MODE_IN_DIGITS = re.compile(r"[0-7]{3}")
 USUAL_MODES = frozenset((600, 640, 644, 660, 664, 666, 700, 750, 755, 770, 775, 777, 400, 440, 444))
 """Modes that somebody wrote in octal digits without the 0 in front: as a decimal number they are other modes."""
 QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

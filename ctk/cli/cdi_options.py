@@ -17,20 +17,6 @@ if TYPE_CHECKING:
 PREFIX = "NVIDIA_CTK_CDI_GENERATE_"
 Function = TypeVar("Function", bound=Callable[..., object])
 
-LISTS = (
-    "library_folders",
-    "config_folders",
-    "csv_files",
-    "csv_ignored",
-    "strategies",
-    "device_ids",
-    "disabled_hooks",
-    "enabled_hooks",
-    "feature_flags",
-    "capabilities",
-)
-"""Options that may be repeated, and whose value may be several words with commas between them."""
-
 
 def _option(*names: str, variable: str = "", **settings: object) -> Callable[[Function], Function]:
     if variable:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ctk.cdi.transform import HOST, SIDES, RootChange, transform_root
 from ctk.cli import finish_with_help
 from ctk.cli.app import App, shared_options
 from ctk.cli.arguments import CtkCommand, CtkGroup
@@ -39,8 +40,8 @@ def transform(ctx: click.Context) -> None:
 @click.option("--to", "target", default="/", show_default=True, metavar="DIR", help="The root they are to begin with.")
 @click.option(
     "--relative-to",
-    type=click.Choice(("host", "container")),
-    default="host",
+    type=click.Choice(SIDES),
+    default=HOST,
     show_default=True,
     help="Whose paths are changed: where things come from, or where they go to.",
 )
@@ -66,8 +67,6 @@ def root(
 
     Example: ctk cdi transform root --from=/run/nvidia/driver --to=/ --input=nvidia.yaml --output=/etc/cdi/nvidia.yaml
     """
-    from ctk.cdi.transform import RootChange, transform_root
-
     app.command = "cdi transform root"
     app.refuse_snapshot()
     for name, folder in (("--from", source), ("--to", target)):

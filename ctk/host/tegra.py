@@ -15,7 +15,6 @@ from ctk.host.root_nodes import collect_nodes
 
 RELEASE = "/etc/nv_tegra_release"
 FAMILY = "/sys/devices/soc0/family"
-MACHINE = "/sys/devices/soc0/machine"
 COMPATIBLE = "/proc/device-tree/compatible"
 ORIN = "tegra234"
 

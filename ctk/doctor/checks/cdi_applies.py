@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ctk.facts.toolkit_setup import CdiRefresh
 
 GROUP = "Container Device Interface specs"
-REFRESHED = "/var/run/cdi/nvidia.yaml"
-"""Where the refresh units write (NVIDIA's container toolkit, deployments/systemd)."""
 MOST_EVIDENCE = 5
 MODES = {"gds": "gds", "mofed": "mofed", "nvswitch": "nvswitch", "gdrcopy": "gdrcopy", "imex-channel": "imex"}
 """The mode of `ctk cdi generate` for each class that is no GPU."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ctk.facts.snapshot import Snapshot
     from ctk.facts.toolkit_setup import ToolkitConfig
 
-DOCKER, SNAP, ROOTLESS = "docker", "snap", "rootless"
+DOCKER, SNAP = "docker", "snap"
 PACKAGES = ("docker-ce", "docker.io", "moby-engine", "docker")
 SHIM_PACKAGE = "podman-docker"
 NO_CGROUPS = "nvidia-container-cli.no-cgroups"

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PODMAN = "podman"
 RUNTIMES = ("nvidia-container-runtime", "nvidia-container-runtime-hook", OWN_RUNTIME)
-PODMAN_CDI_SINCE, PODMAN_NEW_SPEC_SINCE = (4, 1), (5, 1)
+PODMAN_CDI_SINCE = (4, 1)
 LINKS_FIRST, LINKS_LAST = (1, 1, 3), (1, 1, 6)
 """runc's changelog: these pass over a device rule whose /dev/char link is missing; 1.1.7 leaves that to systemd."""
 PATH_RULES_SINCE = 240
