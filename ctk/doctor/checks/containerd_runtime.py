@@ -13,6 +13,7 @@ from ctk.doctor.checks.engine_applies import (
     has_device,
     is_idle,
     is_later,
+    judge_programs,
     nvidia_runtimes,
     nvidia_specs,
     restart_command,
@@ -22,7 +23,6 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import without_toolkit
 from ctk.doctor.model import (
-    CRITICAL,
     Evidence,
     Outcome,
     Remedy,
@@ -127,33 +127,17 @@ def uses_cdi(item: "EngineInstallation", files: "EngineFiles") -> bool | None:
 
 def check_binary(snapshot: "Snapshot") -> tuple[Outcome, ...]:
     """As the default runtime, a missing program fails every pod, the one that would install it anew too."""
-    return each_of(snapshot, CONTAINERD, judge_binary)
+    return each_of(snapshot, CONTAINERD, _judge_binary)
 
 
-def judge_binary(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
-    """Whether the programs of NVIDIA's runtimes are there, for any engine."""
+def _judge_binary(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     del snapshot
-    files = files_of(item)
-    if isinstance(files, Outcome):
-        return files
-    entries = nvidia_runtimes(item)
-    if not entries:
-        return skipped("no runtime of NVIDIA's is registered")
-    for entry in entries:
-        if entry.unseen:
-            return unseen(Unknown(entry.unseen))
-        if entry.fault:
-            is_default = files.default_runtime == entry.name
-            every = ", and it is the default: no new pod starts" if is_default else ""
-            return failed(
-                f"the runtime {entry.name!r} cannot be started: {entry.fault}{every}",
-                Evidence(f"{entry.name}: {entry.path}", entry.file or item.config_path),
-                remedy=binary_remedy(item, is_default),
-                severity=CRITICAL,
-            )
-    return passed(
-        "the runtime's program is there",
-        *(Evidence(str(entry.path), entry.file or item.config_path) for entry in entries),
+    return judge_programs(
+        item,
+        lambda is_default: binary_remedy(item, is_default),
+        stops="no new pod starts",
+        setting="{name}: {path}",
+        nothing="no runtime of NVIDIA's is registered",
     )
 
 

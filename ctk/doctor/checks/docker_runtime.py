@@ -12,6 +12,7 @@ from ctk.doctor.checks.engine_applies import (
     has_device,
     has_nvidia_runtime,
     is_idle,
+    judge_programs,
     nvidia_runtimes,
     others_with_runtime,
     restart_command,
@@ -19,7 +20,6 @@ from ctk.doctor.checks.engine_applies import (
 )
 from ctk.doctor.checks.toolkit_applies import HOOK, RUNTIMES, engines_of, find_tool, without_toolkit
 from ctk.doctor.model import (
-    CRITICAL,
     Command,
     Evidence,
     Outcome,
@@ -158,25 +158,13 @@ def check_binary(snapshot: "Snapshot") -> tuple[Outcome, ...]:
 
 def _judge_binary(snapshot: "Snapshot", item: "EngineInstallation") -> Outcome:
     del snapshot
-    files = files_of(item)
-    if isinstance(files, Outcome):
-        return files
-    entries = nvidia_runtimes(item)
-    if not entries:
-        return skipped("no runtime of NVIDIA's is registered in its file")
-    for entry in entries:
-        if entry.unseen:
-            return unseen(Unknown(entry.unseen))
-        if entry.fault:
-            is_default = files.default_runtime == entry.name
-            every = ", and it is the default: no container starts" if is_default else ""
-            return failed(
-                f"the runtime {entry.name!r} cannot be started: {entry.fault}{every}",
-                Evidence(f"runtimes.{entry.name}.path = {entry.path}", entry.file or item.config_path),
-                remedy=_binary_remedy(item),
-                severity=CRITICAL,
-            )
-    return passed("the runtime's program is there", *(Evidence(str(entry.path), item.config_path) for entry in entries))
+    return judge_programs(
+        item,
+        lambda _: _binary_remedy(item),
+        stops="no container starts",
+        setting="runtimes.{name}.path = {path}",
+        nothing="no runtime of NVIDIA's is registered in its file",
+    )
 
 
 def _binary_remedy(item: "EngineInstallation") -> Remedy:

@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING
 from ctk.doctor.checks.applies import driver_traces, gpus
 from ctk.doctor.checks.collector import SYSTEM_CONTAINERS
 from ctk.doctor.checks.toolkit_applies import engines_of, has_gpu, installed_tools
-from ctk.doctor.model import APT, RED_HAT, SUSE, Command, Evidence, Outcome, skipped, unseen
+from ctk.doctor.model import (
+    APT,
+    CRITICAL,
+    RED_HAT,
+    SUSE,
+    Command,
+    Evidence,
+    Outcome,
+    Remedy,
+    failed,
+    passed,
+    skipped,
+    unseen,
+)
 from ctk.engines.reading import is_nvidia_runtime, version_numbers
 from ctk.facts import Unknown
 from ctk.facts.cdi import DEFAULT_FOLDERS
@@ -118,6 +131,39 @@ def others_with_runtime(snapshot: "Snapshot", item: "EngineInstallation") -> str
 def files_of(item: "EngineInstallation") -> "EngineFiles | Outcome":
     """What the files say; an outcome where they could not be read."""
     return unseen(item.files) if isinstance(item.files, Unknown) else item.files
+
+
+def judge_programs(
+    item: "EngineInstallation", remedy: Callable[[bool], Remedy], *, stops: str, setting: str, nothing: str
+) -> Outcome:
+    """Whether the programs of NVIDIA's runtimes are there. remedy is asked with whether the broken one is the default.
+
+    stops: what a broken default stops; setting: how the file names a program, of {name} and {path}; nothing: the words
+    where none is registered.
+    """
+    files = files_of(item)
+    if isinstance(files, Outcome):
+        return files
+    entries = nvidia_runtimes(item)
+    if not entries:
+        return skipped(nothing)
+    for entry in entries:
+        if entry.unseen:
+            return unseen(Unknown(entry.unseen))
+        if entry.fault:
+            is_default = files.default_runtime == entry.name
+            every = f", and it is the default: {stops}" if is_default else ""
+            place = setting.format(name=entry.name, path=entry.path)
+            return failed(
+                f"the runtime {entry.name!r} cannot be started: {entry.fault}{every}",
+                Evidence(place, entry.file or item.config_path),
+                remedy=remedy(is_default),
+                severity=CRITICAL,
+            )
+    return passed(
+        "the runtime's program is there",
+        *(Evidence(str(entry.path), entry.file or item.config_path) for entry in entries),
+    )
 
 
 def version_of(item: "EngineInstallation") -> tuple[int, int] | None:
