@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-OVERLAYS = ("etc", "opt", "root", "var/lib", "usr/bin", "usr/sbin", "usr/lib/systemd", "usr/share")
+OVERLAYS = ("etc", "opt", "root", "srv", "var/lib", "usr/bin", "usr/sbin", "usr/local", "usr/lib/systemd", "usr/share")
 NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts")
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # a test run that is killed leaves no host behind
 CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -119,6 +119,10 @@ class PrivateHost:
         """A path in it, as a path for this process."""
         assert name.startswith("/")
         return Path(f"/proc/{self._first}/root{name}")
+
+    def require_private(self, name: str) -> None:
+        """A file written elsewhere would stay on this machine."""
+        assert name.startswith(tuple(f"/{folder}/" for folder in (*OVERLAYS, "run"))), f"{name} is not private"
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs argv inside."""

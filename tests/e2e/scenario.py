@@ -30,6 +30,7 @@ class Scenario:
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Writes a file of the private host, with its folders."""
+        self.host.require_private(name)
         path = self.host.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,6 +1,7 @@
 """The engines themselves, configured by hand: proof that what the other modules stand on is real."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,10 @@ def test_the_stand_in_for_systemctl_starts_and_stops_the_real_engine(
     assert "level=" in run(["journalctl", "-u", unit, "-n", "5", "--no-pager"]).stdout
     assert run(["systemctl", "stop", unit]).returncode == 0
     assert run(["systemctl", "is-active", unit]).returncode == 3
+
+
+@pytest.mark.parametrize("name", ["/tmp/x", "/usr/lib/x", "/srvx/y", "/boot/x"])
+def test_a_file_that_would_stay_on_this_machine_is_refused(name: str, make_scenario: MakeScenario) -> None:
+    with pytest.raises(AssertionError, match="is not private"):
+        make_scenario(None).write(name, "")
+    assert not Path(name).exists()
